@@ -1,7 +1,28 @@
 //! The counters of a drive, its write amplification and its wear.
 
-use crate::cause::Cause;
 use crate::inspect::Superblock;
+
+/// Why a unit is written to flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The host wrote it.
+    Host,
+    /// Collection relocated it.
+    Collection,
+    /// Wear levelling relocated it.
+    Wear,
+    /// It was folded: moved out of the SLC cache.
+    Folding,
+    /// It fills the rest of a page that had to be programmed.
+    Padding,
+    /// It was rewritten to share a page with other units of its file.
+    Packing,
+}
+
+impl Cause {
+    /// The number of causes; `cause as usize` is less.
+    pub const COUNT: usize = 6;
+}
 
 /// Counts since the twin was created, in mapping units unless noted otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,10 +79,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// The count of units moved for a cause.
-    ///
-    /// # Panics
-    /// If no units are moved for that cause.
+    /// The count of units moved for a cause for which units are moved.
     pub(crate) fn moves(&mut self, cause: Cause) -> &mut u64 {
         match cause {
             Cause::Collection => &mut self.collection_moves,

@@ -21,7 +21,6 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// The number of requests in flight.
     #[inline]
     pub fn len(&self) -> usize {
         self.entries.len() - self.completed
@@ -107,14 +106,9 @@ mod tests {
             // Alternately grows to some hundreds and shrinks to a few.
             let span = if id / 1000 % 2 == 0 { 600 } else { 20 };
             let completed = now + random.below(span);
-            let (submitted, completed_at) = (Nanos::new(now), Nanos::new(completed));
-            in_flight.submit(Completion {
-                id,
-                submitted,
-                completed: completed_at,
-                outcome: Ok(()),
-            });
             expected.push((completed, id));
+            let (submitted, completed) = (Nanos::new(now), Nanos::new(completed));
+            in_flight.submit(Completion { id, submitted, completed, outcome: Ok(()) });
             now += 1;
             expected.sort_unstable();
             let done = expected.partition_point(|request| request.0 <= now);
@@ -128,10 +122,8 @@ mod tests {
             assert_eq!(in_flight.len(), expected.len());
             longest = longest.max(expected.len());
         }
-        assert!(
-            completed_count > 19_000 && longest > 200,
-            "{completed_count} completed, {longest} at once"
-        );
+        let enough = completed_count > 19_000 && longest > 200;
+        assert!(enough, "{completed_count} completed, {longest} at once");
         assert!(in_flight.entries.capacity() < 8 * longest, "entries are reused");
     }
 }

@@ -4,7 +4,6 @@
 //! when each part of the drive is busy. It reports times and counters; a server that uses it for
 //! real programs stores the data.
 
-mod cause;
 mod config;
 mod counters;
 mod ftl;

@@ -41,7 +41,8 @@ pub struct Fetched {
 #[derive(Clone, Copy, Debug)]
 pub struct AddressOrder {
     last: Option<Ppn>,
-    in_order: bool,
+    /// Whether all added units are in order.
+    pub in_order: bool,
     superblock_units: u32,
 }
 
@@ -54,11 +55,6 @@ impl AddressOrder {
     /// Starts again after the last unit that was added.
     pub fn restart(&self) -> Self {
         Self { in_order: true, ..*self }
-    }
-
-    /// Whether all added units are in order.
-    pub fn is_in_order(&self) -> bool {
-        self.in_order
     }
 
     /// Whether `next` follows `last` in order of writing: it is the next address, or the start of
@@ -93,13 +89,11 @@ impl ReadAhead {
         Self { window_units, ..Self::default() }
     }
 
-    /// Whether the controller reads ahead.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.window_units > 0
     }
 
-    /// Forgets everything.
     pub fn clear(&mut self) {
         *self = Self::new(self.window_units);
     }

@@ -1,8 +1,6 @@
 //! `ReadPlan`: the pages that a read command senses, each once, in the order in which they are
 //! ready.
 
-use std::ops::Deref;
-
 use ssdlab_time::{Nanos, Span};
 
 use crate::nand::{Array, Place};
@@ -10,7 +8,7 @@ use crate::nand::{Array, Place};
 /// The senses that one read command needs, each page once.
 #[derive(Clone, Debug)]
 pub struct ReadPlan {
-    senses: Vec<Sense>,
+    pub senses: Vec<Sense>,
     /// For each die: the index of its last sense in this command, or `usize::MAX`.
     last_of_die: Vec<usize>,
 }
@@ -18,7 +16,6 @@ pub struct ReadPlan {
 /// One sense of a read command.
 #[derive(Clone, Copy, Debug)]
 pub struct Sense {
-    /// The page.
     pub place: Place,
     /// The number of its units that are read.
     pub units: u32,
@@ -33,12 +30,10 @@ pub struct Sense {
 }
 
 impl ReadPlan {
-    /// An empty plan for a drive of `dies` dies.
     pub fn new(dies: usize) -> Self {
         Self { senses: Vec::new(), last_of_die: vec![usize::MAX; dies] }
     }
 
-    /// Removes the senses of the last command.
     pub fn clear(&mut self) {
         for sense in self.senses.drain(..) {
             self.last_of_die[sense.place.die as usize] = usize::MAX;
@@ -73,13 +68,5 @@ impl ReadPlan {
         if !self.senses.is_sorted_by_key(|sense| sense.ready) {
             self.senses.sort_by_key(|sense| sense.ready);
         }
-    }
-}
-
-impl Deref for ReadPlan {
-    type Target = [Sense];
-
-    fn deref(&self) -> &[Sense] {
-        &self.senses
     }
 }

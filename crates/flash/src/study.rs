@@ -40,48 +40,38 @@ impl Study {
         self.ftl.announce(Lpn(unit), true);
     }
 
-    /// Writes a mapping unit.
-    ///
-    /// # Panics
-    /// If the drive has no such unit.
+    /// Writes a mapping unit, which must be in the drive.
     #[inline]
     pub fn write(&mut self, unit: u32) {
         self.write_hinted(unit, Hint::None);
     }
 
     /// Writes a mapping unit with a hint.
-    ///
-    /// # Panics
-    /// If the drive has no such unit.
     #[inline]
     pub fn write_hinted(&mut self, unit: u32, hint: Hint) {
-        self.ftl.count_written(self.unit_bytes);
         let shift = self.unit_bytes.trailing_zeros();
         let hint = ftl::Hint::of_request(hint, shift, u64::from(self.logical_units));
-        self.ftl.begin_command(1);
+        self.ftl.begin_command(1, self.unit_bytes);
         self.ftl.write(Lpn(unit), hint, Nanos::ZERO, &mut Untimed);
     }
 
     /// Trims a mapping unit.
-    ///
-    /// # Panics
-    /// If the drive has no such unit.
     pub fn trim(&mut self, unit: u32) {
         self.ftl.trim(Lpn(unit), Nanos::ZERO, &mut Untimed);
     }
 
     /// What the drive has counted since it was new.
     pub fn counters(&self) -> &Counters {
-        &self.ftl.store().counters
+        &self.ftl.store.counters
     }
 
     /// The wear of the flash.
     pub fn wear(&self) -> Wear {
-        Wear::new(self.ftl.store().superblocks.all(), None)
+        Wear::new(&self.ftl.store.superblocks.table, None)
     }
 
     /// Checks the maps and counts against each other; panics if they disagree.
     pub fn assert_consistent(&self) {
-        self.ftl.store().assert_consistent();
+        self.ftl.store.assert_consistent();
     }
 }

@@ -81,7 +81,6 @@ impl Buffers {
         self.writes[slot]
     }
 
-    /// The start of a buffer.
     pub fn start(&self, index: usize) -> *mut u8 {
         assert!((index + 1) * self.stride <= self.memory.layout.size(), "no buffer {index}");
         // SAFETY: inside the allocation, as just asserted.

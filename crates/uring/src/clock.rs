@@ -40,7 +40,6 @@ impl Clock {
         Self { start: instant(), counter }
     }
 
-    /// The time since the start.
     #[inline]
     pub fn now(&self) -> Nanos {
         if let (Some(counter), Some(ticks)) = (&self.counter, ticks()) {

@@ -77,9 +77,6 @@ impl Device for NullDevice {
 }
 
 /// Rate of `IORING_OP_NOP` requests per second on one core, 32 at a time.
-///
-/// # Errors
-/// `io_uring` is not available.
 pub fn nop_rate(requests: u64) -> io::Result<f64> {
     const DEPTH: u64 = 32;
     let mut ring = IoUring::builder()

@@ -30,9 +30,6 @@ pub struct SyncDevice {
 impl SyncDevice {
     /// Opens an existing file or block device. The queue depth is always 1; `batch` and
     /// `registered_buffers` are ignored.
-    ///
-    /// # Errors
-    /// The file or device cannot be opened.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, OpenError> {
         let options = OpenOptions { queue_depth: 1, ..options.clone() };
         let target = Target::open(path.as_ref(), &options)?;
@@ -40,9 +37,6 @@ impl SyncDevice {
     }
 
     /// Another device on the same open file, with the same clock and its own content.
-    ///
-    /// # Errors
-    /// The system is out of file descriptors or memory.
     pub fn sibling(&self, options: &OpenOptions) -> Result<Self, OpenError> {
         let options = OpenOptions { queue_depth: 1, ..options.clone() };
         Self::new(self.target.try_clone()?, self.clock, &options)

@@ -119,7 +119,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// Opens `path` as the options say.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, OpenError> {
         let name = path.display().to_string();
         let refused = |source| explain(&name, options, source);

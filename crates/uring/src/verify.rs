@@ -34,9 +34,6 @@ pub struct Mismatch {
 /// Reads a region that a run wrote with `Content::Stamped`, without the page cache if
 /// `options.direct`, up to the first mismatch.
 ///
-/// # Errors
-/// The file cannot be opened or read.
-///
 /// # Panics
 /// If the region is not made of whole sectors, or ends beyond the device.
 pub fn verify(
@@ -45,15 +42,9 @@ pub fn verify(
     region: Region,
     run: u64,
 ) -> Result<Verified, OpenError> {
-    let content = Content::Stamped { run };
-    let request_bytes_max = CHUNK;
-    let options = OpenOptions {
-        queue_depth: 1,
-        writable: false,
-        content,
-        request_bytes_max,
-        ..options.clone()
-    };
+    let (content, request_bytes_max) = (Content::Stamped { run }, CHUNK);
+    let own = OpenOptions { queue_depth: 1, content, request_bytes_max, ..options.clone() };
+    let options = OpenOptions { writable: false, ..own };
     let target = Target::open(path, &options)?;
     let end = region.start.bytes() + region.bytes();
     assert!(end <= target.capacity, "the region ends beyond the device");

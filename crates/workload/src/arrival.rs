@@ -8,7 +8,6 @@ use crate::{Arrival, Job};
 /// The arrival times of an open loop's requests.
 #[derive(Debug)]
 pub enum Arrivals {
-    /// At a rate.
     Rate(Rate),
     /// The times of a trace, relative to this start.
     Trace(Nanos),
@@ -63,8 +62,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The arrival times from `start` on, or `None` for a closed loop.
-    pub fn new(arrival: Arrival, start: Nanos, seed: u64) -> Option<Self> {
+    fn new(arrival: Arrival, start: Nanos, seed: u64) -> Option<Self> {
         let Arrival::Rate { per_s, poisson } = arrival else { return None };
         let random = poisson.then(|| Random::new(seed, "arrival"));
         let mut arrivals = Self { start, gap: 1e9 / per_s, random, elapsed_gaps: 0.0 };
@@ -74,13 +72,11 @@ impl Rate {
         Some(arrivals)
     }
 
-    /// When the next request arrives.
-    pub fn next(&self) -> Nanos {
+    fn next(&self) -> Nanos {
         self.start + Nanos::new((self.elapsed_gaps * self.gap) as u64)
     }
 
-    /// Advances to the request after that.
-    pub fn advance(&mut self) {
+    fn advance(&mut self) {
         self.elapsed_gaps += match &mut self.random {
             None => 1.0,
             Some(random) => -(1.0 - random.unit()).ln(),

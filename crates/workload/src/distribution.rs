@@ -9,7 +9,7 @@ use ssdlab_time::Random;
 /// cryptography.
 #[derive(Debug)]
 pub struct Permutation {
-    bound: u64,
+    pub bound: u64,
     half_bits: u32,
     keys: [u64; 4],
 }
@@ -22,12 +22,6 @@ impl Permutation {
         Self { bound, half_bits, keys: std::array::from_fn(|_| random.next_u64()) }
     }
 
-    /// The bound.
-    pub fn bound(&self) -> u64 {
-        self.bound
-    }
-
-    /// The number at `index`.
     pub fn at(&self, index: u64) -> u64 {
         let mut number = self.permute(index);
         while number >= self.bound {
@@ -73,7 +67,6 @@ impl Zipf {
         zipf
     }
 
-    /// Draws a rank.
     pub fn draw(&self, random: &mut Random) -> u64 {
         loop {
             let area = self.high + random.unit() * (self.low - self.high);

@@ -177,6 +177,11 @@ impl Job {
         only.into_iter().chain(self.block_mix.iter().copied())
     }
 
+    /// The maximum request length in bytes.
+    pub(crate) fn longest_bytes(&self) -> u64 {
+        self.sizes().map(|(bytes, _)| bytes).max().expect("a job has a size")
+    }
+
     /// The number of requests of the amount, without the flushes of `sync`: the expected number if
     /// lengths are mixed, and `u64::MAX` if only `seconds` limits the job.
     pub fn requests(&self) -> u64 {
@@ -197,11 +202,7 @@ impl Job {
 
     /// The byte limit, or `None` if only `seconds` limits the job.
     pub fn amount(&self) -> Option<u64> {
-        if self.amount_bytes == 0 && self.seconds.is_some() {
-            None
-        } else {
-            Some(self.amount_bytes)
-        }
+        (self.amount_bytes > 0 || self.seconds.is_none()).then_some(self.amount_bytes)
     }
 
     /// The part of the device that the job visits.

@@ -27,7 +27,6 @@ impl OpMix {
         (self.trim_below <= 0.0).then_some(self.op)
     }
 
-    /// Draws the operation of the next request.
     pub fn draw(&mut self) -> Op {
         match self.random.unit() {
             draw if draw < self.read_below => Op::Read,
@@ -46,7 +45,6 @@ pub struct SizeMix {
 }
 
 impl SizeMix {
-    /// The job's lengths and weights.
     pub fn new(job: &Job) -> Self {
         let mut sum = 0.0;
         let row = |(bytes, weight)| {
@@ -63,7 +61,6 @@ impl SizeMix {
         Some(length)
     }
 
-    /// Draws the length of the next request.
     pub fn draw(&mut self) -> u32 {
         let sum = self.table.last().expect("a job has a size").1;
         let draw = self.random.unit() * sum;
@@ -75,13 +72,11 @@ impl SizeMix {
         self.table.iter().fold(0, |divisor, row| gcd(u64::from(row.0), divisor))
     }
 
-    /// The maximum length.
     pub fn longest(&self) -> u64 {
         self.table.iter().map(|row| u64::from(row.0)).max().expect("a job has a size")
     }
 }
 
-/// The greatest common divisor.
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

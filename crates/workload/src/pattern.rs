@@ -117,7 +117,7 @@ impl Pattern {
             }
             PatternKind::Zipf { theta } => {
                 let order = Permutation::new(positions, &mut random);
-                Cursor::Zipf { zipf: Zipf::new(order.bound(), *theta), order, granularity, random }
+                Cursor::Zipf { zipf: Zipf::new(order.bound, *theta), order, granularity, random }
             }
             PatternKind::Strided { stride_bytes, alignment_bytes } => {
                 let stride = Lba::from_bytes(*stride_bytes).get();
@@ -171,8 +171,8 @@ impl Pattern {
                 random.below(*positions) * *granularity
             }
             Cursor::RandomOnce { order, granularity, visited, random } => {
-                if *visited == order.bound() {
-                    *order = Permutation::new(order.bound(), random);
+                if *visited == order.bound {
+                    *order = Permutation::new(order.bound, random);
                     *visited = 0;
                 }
                 *visited += 1;

@@ -76,9 +76,6 @@ impl Outcome {
 
     /// Merges the outcomes of queues that ran in parallel, on one clock and with the same
     /// intervals.
-    ///
-    /// # Panics
-    /// If there are no outcomes.
     pub fn merge(outcomes: Vec<Self>) -> Self {
         let mut intervals: BTreeMap<Nanos, Interval> = BTreeMap::new();
         let mut counts = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! `Requests`: a job's requests in order, generated in batches so that they can be announced.
 
-use ssdlab_device::{Device, DeviceError, Hint, Lba, Op, Request};
+use ssdlab_device::{DeviceError, Hint, Lba, Op, Request};
 use ssdlab_time::Nanos;
 
 use crate::listed::RequestList;
@@ -55,9 +55,6 @@ struct Generator {
 
 impl Requests {
     /// The requests of a checked job, for a device with this sector size.
-    ///
-    /// # Errors
-    /// The trace cannot be opened.
     pub fn new(job: &Job, sector_bytes: u64) -> Result<Self, DeviceError> {
         let mut requests = Self {
             source: None,
@@ -100,9 +97,9 @@ impl Requests {
         self.issued < self.generated
     }
 
-    /// The next request; `has_more` must be true.
+    /// The next request; `has_more` must be true. Announces a later one, if there is one.
     #[inline]
-    pub fn next(&mut self, id: u64, device: &mut impl Device) -> Request {
+    pub fn next(&mut self, id: u64, announce: impl FnOnce(Op, Lba)) -> Request {
         assert!(self.has_more(), "the caller checks has_more");
         let Request { op, lba, blocks, durable, hint, .. } = self.ahead[self.issued % RING];
         self.issued += 1;
@@ -112,7 +109,7 @@ impl Requests {
         let announced = self.issued - 1 + ANNOUNCED;
         if announced < self.generated {
             let announced = &self.ahead[announced % RING];
-            device.announce(announced.op, announced.lba);
+            announce(announced.op, announced.lba);
         }
         Request { id, op, lba, blocks, durable, hint }
     }
@@ -223,44 +220,10 @@ impl Generator {
 
 #[cfg(test)]
 mod tests {
-    use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
-    use ssdlab_time::Nanos;
+    use ssdlab_device::{Lba, Op, Request};
 
     use super::{ANNOUNCED, Requests};
     use crate::Job;
-
-    /// A device that records announcements.
-    struct AnnounceLog(Vec<Lba>);
-
-    impl Device for AnnounceLog {
-        fn capacity_bytes(&self) -> u64 {
-            1 << 30
-        }
-
-        fn sector_bytes(&self) -> u64 {
-            512
-        }
-
-        fn queue_depth(&self) -> usize {
-            1
-        }
-
-        fn now(&self) -> Nanos {
-            Nanos::ZERO
-        }
-
-        fn announce(&mut self, _op: Op, lba: Lba) {
-            self.0.push(lba);
-        }
-
-        fn submit(&mut self, _request: Request) -> Result<(), DeviceError> {
-            Ok(())
-        }
-
-        fn reap(&mut self, _wait: Wait, _done: &mut Vec<Completion>) -> Result<(), DeviceError> {
-            Ok(())
-        }
-    }
 
     #[test]
     fn requests_come_in_order_up_to_the_amount_and_are_announced_ahead() {
@@ -272,14 +235,17 @@ mod tests {
                 ..Job::new(Op::Write)
             };
             let mut requests = Requests::new(&job, 512).unwrap();
-            let mut device = AnnounceLog(Vec::new());
+            let mut announcements = Vec::new();
             for number in 0..count {
                 assert!(requests.has_more());
-                let request = requests.next(number, &mut device);
+                let request = requests.next(number, |_, lba| announcements.push(lba));
                 assert_eq!((request.id, request.lba), (number, Lba::new(number * 8)));
                 let announced = ANNOUNCED as u64..count.min(number + 1 + ANNOUNCED as u64);
                 let expected: Vec<_> = announced.map(|n| Lba::new(n * 8)).collect();
-                assert_eq!(device.0, expected, "each once, in order, {ANNOUNCED} requests ahead");
+                assert_eq!(
+                    announcements, expected,
+                    "each once, in order, {ANNOUNCED} requests ahead"
+                );
             }
             assert!(!requests.has_more());
         }
@@ -288,8 +254,8 @@ mod tests {
     #[test]
     fn a_flush_is_one_request_and_is_not_announced() {
         let mut requests = Requests::new(&Job::new(Op::Flush), 512).unwrap();
-        let mut device = AnnounceLog(Vec::new());
-        assert_eq!(requests.next(7, &mut device), Request::flush(7));
-        assert!(!requests.has_more() && device.0.is_empty());
+        let announce = |op, lba| panic!("{op:?} at {lba:?} is announced");
+        assert_eq!(requests.next(7, announce), Request::flush(7));
+        assert!(!requests.has_more());
     }
 }

@@ -172,7 +172,8 @@ impl Driver {
                     Some(next)
                 }
             };
-            let request = self.requests.next(self.in_flight.next_id(), device);
+            let announce = |op, lba| device.announce(op, lba);
+            let request = self.requests.next(self.in_flight.next_id(), announce);
             self.submit(device, request, arrival);
         }
         None
@@ -254,12 +255,7 @@ impl Driver {
     }
 }
 
-/// Leaves a device idle for a time on its own clock.
-///
-/// Returns false if the watcher stopped the rest.
-///
-/// # Errors
-/// The device is gone.
+/// Leaves a device idle for a time on its own clock; false if the watcher stopped the rest.
 pub fn rest<D: Device>(
     device: &mut D,
     duration: Nanos,

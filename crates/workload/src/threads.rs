@@ -13,7 +13,6 @@ use crate::recorder::Outcome;
 use crate::run::{Progress, Watch, run_from};
 use crate::{Arrival, Job, PatternKind};
 
-/// Period of progress reports.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(20);
 
 /// Delay before the common start of all threads; long enough for each of them to be running.
@@ -38,7 +37,7 @@ impl Job {
             *per_s /= count as f64;
         }
         if self.divides_region() {
-            let granularity = self.sizes().map(|(bytes, _)| bytes).max().expect("a job has a size");
+            let granularity = self.longest_bytes();
             part.length_bytes = self.length_bytes / count / granularity * granularity;
             part.offset_bytes = self.offset_bytes + number as u64 * part.length_bytes;
         }

@@ -44,6 +44,16 @@ impl ConfigError {
         Self::Value { key: key.to_owned(), given, allowed }
     }
 
+    /// This error of `key`, unless its value fits.
+    pub(super) fn unless(
+        fits: bool,
+        key: &str,
+        given: String,
+        allowed: String,
+    ) -> Result<(), Self> {
+        if fits { Ok(()) } else { Err(Self::new(key, given, allowed)) }
+    }
+
     pub(super) fn missing(key: &'static str) -> Self {
         Self::Missing { key }
     }

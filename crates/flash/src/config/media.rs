@@ -53,7 +53,6 @@ impl Media {
         "keeps_page",
     ];
 
-    /// Reads the section `[flash]`.
     pub(super) fn read(mut section: Section) -> Result<Self, ConfigError> {
         let missing = ConfigError::missing;
         let media = Self {

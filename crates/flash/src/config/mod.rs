@@ -7,19 +7,17 @@ mod policy;
 mod reader;
 mod scale;
 mod slc;
-mod trim;
 mod units;
 
 use ssdlab_time::Nanos;
 use toml::{Table, Value};
 
 pub use error::ConfigError;
-pub use link::{Interface, Link};
+pub use link::{Interface, Link, ReadsBack, Trim};
 use media::Media;
 pub use policy::{Collection, PlacementRule, Relocation, VictimPolicy, WearLevelling};
 use reader::{Section, nearest};
 pub use slc::{Slc, SlcMode};
-pub use trim::{ReadsBack, Trim};
 
 use crate::nand::{Geometry, SlcTiming, Timing};
 
@@ -335,9 +333,7 @@ fn assemble(
 }
 
 fn check_whole_units(key: &str, bytes: u64, geometry: &Geometry) -> Result<(), ConfigError> {
-    if bytes.is_multiple_of(geometry.unit_bytes()) {
-        return Ok(());
-    }
-    let allowed = format!("a multiple of ftl.mapping_unit, {} bytes", geometry.unit_bytes());
-    Err(ConfigError::new(key, format!("{bytes} bytes"), allowed))
+    let unit = geometry.unit_bytes();
+    let allowed = format!("a multiple of ftl.mapping_unit, {unit} bytes");
+    ConfigError::unless(bytes.is_multiple_of(unit), key, format!("{bytes} bytes"), allowed)
 }

@@ -50,7 +50,6 @@ impl Section {
         self.absent
     }
 
-    /// A string.
     pub fn text(&mut self, key: &'static str) -> Result<Option<String>, ConfigError> {
         self.read(key, "a text in quotes", |v| v.as_str().map(str::to_owned))
     }
@@ -83,7 +82,6 @@ impl Section {
         })
     }
 
-    /// true or false.
     pub fn flag(&mut self, key: &'static str) -> Result<Option<bool>, ConfigError> {
         self.read(key, "true or false", Value::as_bool)
     }
@@ -98,7 +96,6 @@ impl Section {
         self.with_unit(key, units::rate, |n| *n > 0)
     }
 
-    /// A time.
     pub fn time(&mut self, key: &'static str) -> Result<Option<Nanos>, ConfigError> {
         self.with_unit(key, units::time, |_| true)
     }

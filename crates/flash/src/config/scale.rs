@@ -18,10 +18,9 @@ impl Shape {
             let allowed = "a power of two from \"512 B\" on".to_owned();
             return Err(ConfigError::new("ftl.mapping_unit", format!("{unit} bytes"), allowed));
         }
-        if !media.page.is_multiple_of(unit) {
-            let allowed = format!("a multiple of ftl.mapping_unit, {unit} bytes");
-            return Err(ConfigError::new("flash.page", format!("{} bytes", media.page), allowed));
-        }
+        let (fits, given) = (media.page.is_multiple_of(unit), format!("{} bytes", media.page));
+        let allowed = format!("a multiple of ftl.mapping_unit, {unit} bytes");
+        ConfigError::unless(fits, "flash.page", given, allowed)?;
         let multi_page = media.page.saturating_mul(u64::from(media.planes));
         let chunk = ftl.chunk.unwrap_or(multi_page);
         let die_bytes = multi_page.saturating_mul(u64::from(media.pages_per_block));
@@ -108,29 +107,26 @@ fn check_superblock(geometry: &Geometry) -> Result<(), ConfigError> {
 }
 
 fn check_addresses(geometry: &Geometry) -> Result<(), ConfigError> {
-    if geometry.units() <= Geometry::UNITS_MAX {
-        return Ok(());
-    }
     let tebibytes = (Geometry::UNITS_MAX * geometry.unit_bytes()) >> 40;
     let allowed = format!(
         "at most {tebibytes} TiB of flash with this ftl.mapping_unit (addresses have 32 bits)"
     );
-    Err(ConfigError::new("drive.capacity", format!("{} bytes of flash", geometry.bytes()), allowed))
+    let fits = geometry.units() <= Geometry::UNITS_MAX;
+    let given = format!("{} bytes of flash", geometry.bytes());
+    ConfigError::unless(fits, "drive.capacity", given, allowed)
 }
 
 fn check_agreement(capacity: u64, spare: f64, geometry: &Geometry) -> Result<(), ConfigError> {
     let built = 1.0 - capacity as f64 / geometry.bytes() as f64;
     // Blocks come in whole superblocks only; 0.01 allows for rounded numbers.
     let tolerance = 0.01 + geometry.superblock_bytes() as f64 / geometry.bytes() as f64;
-    if (built - spare).abs() <= tolerance {
-        return Ok(());
-    }
     let allowed = format!(
         "left out, or {built:.4}, which drive.capacity and flash.blocks_per_plane imply \
          ({} bytes of flash)",
         geometry.bytes()
     );
-    Err(ConfigError::new("ftl.spare", format!("{spare}"), allowed))
+    let fits = (built - spare).abs() <= tolerance;
+    ConfigError::unless(fits, "ftl.spare", format!("{spare}"), allowed)
 }
 
 /// Checks that collection has free superblocks in addition to those that the host may fill.
@@ -139,15 +135,13 @@ pub(super) fn check_room(profile: &Profile) -> Result<(), ConfigError> {
     let held = u64::from(profile.superblocks_held());
     let superblocks = u64::from(geometry.blocks_per_plane - profile.superblocks_apart());
     let usable = superblocks.saturating_sub(held) * geometry.superblock_bytes();
-    if *capacity < usable {
-        return Ok(());
-    }
     let superblock = geometry.superblock_bytes();
     let allowed = format!(
         "more: frontiers and collection hold {held} superblocks of {superblock} bytes of the \
          {superblocks} there are, so that {usable} bytes are left for a capacity of {capacity}"
     );
-    Err(ConfigError::new("ftl.spare", format!("{:.4}", profile.spare()), allowed))
+    let given = format!("{:.4}", profile.spare());
+    ConfigError::unless(*capacity < usable, "ftl.spare", given, allowed)
 }
 
 /// Checks that the buffer holds every page that is being filled, and one more.
@@ -158,11 +152,8 @@ pub(super) fn check_buffer(
 ) -> Result<(), ConfigError> {
     let units = placement.units_open(geometry) + geometry.open_units();
     let least = units * geometry.unit_bytes();
-    if size >= least {
-        return Ok(());
-    }
     let allowed = format!("at least {least} bytes: what the pages being filled hold, and more");
-    Err(ConfigError::new("buffer.size", format!("{size} bytes"), allowed))
+    ConfigError::unless(size >= least, "buffer.size", format!("{size} bytes"), allowed)
 }
 
 impl Profile {

@@ -3,9 +3,9 @@
 use ssdlab_time::{Nanos, Random};
 
 use super::store::{SlcCache, UnitStore};
-use super::victim::{self, Candidates};
-use crate::cause::Cause;
+use super::victim;
 use crate::config::{Collection, Profile, Relocation, WearLevelling};
+use crate::counters::Cause;
 use crate::nand::Media;
 
 /// The host never takes the last free superblock: collection may need it to finish a victim.
@@ -65,7 +65,6 @@ pub struct Victim {
 }
 
 impl Collector {
-    /// Garbage collection of an empty drive.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let geometry = &profile.geometry;
         let run_units = geometry.multi_page_units().min(geometry.chunk_units);
@@ -165,7 +164,7 @@ impl Collector {
         if store.free_count() > reserve && self.begin_folding(store) {
             return true;
         }
-        if needs_room && store.superblocks.closed().count() > 0 {
+        if needs_room && store.superblocks.closed.count() > 0 {
             self.choose_victim(store);
         }
         self.victim.is_some()
@@ -195,7 +194,7 @@ impl Collector {
         store.erase_emptied(now, media);
         while store.free_count() == 0 {
             if !(store.slc_borrows() && self.begin_folding(store)) {
-                let emptiest = store.superblocks.closed().fewest_valid();
+                let emptiest = store.superblocks.closed.fewest_valid();
                 self.begin_victim(store, emptiest, Cause::Collection);
             }
             self.finish_victim(store, now, media);
@@ -235,11 +234,12 @@ impl Collector {
         if store.slc_borrows() && self.begin_folding(store) {
             return;
         }
-        let (superblock, cause) = match self.least_worn(store) {
-            Some(least_worn) => (least_worn, Cause::Wear),
-            None => (self.choose_by_policy(store), Cause::Collection),
-        };
-        self.begin_victim(store, superblock, cause);
+        if let Some(least_worn) = self.least_worn(store) {
+            return self.begin_victim(store, least_worn, Cause::Wear);
+        }
+        let (closed, now) = (&mut store.superblocks.closed, store.counters.host_writes);
+        let chosen = victim::choose(self.rules.victim, closed, now, &mut self.random);
+        self.begin_victim(store, chosen, Cause::Collection);
     }
 
     /// The superblock that static wear levelling must collect, if any.
@@ -250,12 +250,7 @@ impl Collector {
             return None;
         }
         let (superblock, erases) = store.superblocks.least_worn_closed()?;
-        (store.superblocks.erases_most() > erases + spread).then_some(superblock)
-    }
-
-    fn choose_by_policy(&mut self, store: &mut UnitStore) -> u32 {
-        let now = store.counters.host_writes;
-        victim::choose(self.rules.victim, store.superblocks.closed(), now, &mut self.random)
+        (store.superblocks.erases_most > erases + spread).then_some(superblock)
     }
 
     fn begin_victim(&mut self, store: &mut UnitStore, superblock: u32, cause: Cause) {

@@ -12,16 +12,16 @@ mod victim;
 
 use ssdlab_time::Nanos;
 
-pub use crate::cause::Cause;
 use gc::Collector;
 pub use map::Lpn;
 use map::MapCache;
 pub use placement::Hint;
-use placement::{Lane, Placement};
+use placement::Lane;
 use store::UnitStore;
 pub use store::{Location, LostUnit, Service};
 
 use crate::config::Profile;
+use crate::counters::Cause;
 use crate::nand::{Media, Untimed};
 
 /// The flash translation layer of one drive: page mapping.
@@ -36,7 +36,8 @@ use crate::nand::{Media, Untimed};
 /// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
 #[derive(Clone, Debug)]
 pub struct Ftl {
-    store: UnitStore,
+    /// Maps, superblocks and counters.
+    pub store: UnitStore,
     collector: Collector,
     /// `None` if the whole map is in memory.
     map_cache: Option<MapCache>,
@@ -45,7 +46,6 @@ pub struct Ftl {
 }
 
 impl Ftl {
-    /// The translation layer of an empty drive.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let mut store = UnitStore::new(profile, seed);
         store.open_frontiers(&mut Untimed);
@@ -57,21 +57,10 @@ impl Ftl {
         }
     }
 
-    /// Maps, superblocks and counters, to read.
-    #[inline]
-    pub fn store(&self) -> &UnitStore {
-        &self.store
-    }
-
     /// Counts units read and pages sensed for the host.
     pub fn count_read(&mut self, units: u64, senses: u64) {
         self.store.counters.host_reads += units;
         self.store.counters.host_senses += senses;
-    }
-
-    /// Counts bytes written by the host.
-    pub fn count_written(&mut self, bytes: u64) {
-        self.store.counters.host_write_bytes += bytes;
     }
 
     /// Prefetches the map entries that a coming request for this unit will use.
@@ -79,14 +68,15 @@ impl Ftl {
         self.store.l2p.prefetch(lpn);
         // This unit's own entry has not arrived yet; that of the unit announced before has.
         if overwrites && let Some(old) = self.store.l2p.get(self.announced) {
-            self.store.superblocks.p2l().prefetch(old);
+            self.store.superblocks.p2l.prefetch(old);
         }
         self.announced = lpn;
     }
 
-    /// Announces a write command of `units` units to the placement policy.
+    /// Begins a write command of `units` units, or parts of them, and `bytes` bytes.
     #[inline]
-    pub fn begin_command(&mut self, units: u32) {
+    pub fn begin_command(&mut self, units: u32, bytes: u64) {
+        self.store.counters.host_write_bytes += bytes;
         self.store.placement.begin_command(units);
     }
 
@@ -162,7 +152,6 @@ impl Ftl {
         (found, at)
     }
 
-    /// Removes a unit's content.
     pub fn trim(&mut self, lpn: Lpn, at: Nanos, media: &mut impl Media) {
         self.store.counters.host_trims += 1;
         self.unmap(lpn, at, media);
@@ -194,7 +183,7 @@ impl Ftl {
             // all lanes are padded: relocations to the host's frontier would open another page.
             self.collector.collect_in_step(&mut self.store, padded, at, media);
         }
-        self.store.buffer.empty_at().max(at)
+        self.store.buffer.empty_at.max(at)
     }
 
     /// Collects and erases in the idle time from `from` to `until`, of which the first part,
@@ -206,7 +195,7 @@ impl Ftl {
     /// Continues a stream in another superblock: pads the partly filled pages of the old one and
     /// leaves the rest of it empty. False if the old one is unused or full, or no other is left.
     pub fn renew_stream(&mut self, stream: u32, at: Nanos, media: &mut impl Media) -> bool {
-        if self.store.frontiers.room(stream) == 0 || self.store.retirement.service().read_only {
+        if self.store.frontiers.room(stream) == 0 || self.store.retirement.service.read_only {
             return false;
         }
         let lane = Lane(stream);

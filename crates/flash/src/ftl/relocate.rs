@@ -3,9 +3,9 @@
 use ssdlab_time::Nanos;
 
 use super::gc::{Collector, Victim};
-use super::placement::{Lane, Origin, Placement};
+use super::placement::{Lane, Origin};
 use super::store::UnitStore;
-use crate::cause::Cause;
+use crate::counters::Cause;
 use crate::nand::{Media, Place, Ppn};
 
 /// The number of units ahead of relocation whose map entries are prefetched.
@@ -39,7 +39,7 @@ impl Collector {
             victim.next += self.group_units;
             self.prefetch_map(store, victim);
             let first = store.superblocks.splitter.ppn(victim.superblock, start);
-            let mask = store.superblocks.p2l().valid_mask(first, self.group_units);
+            let mask = store.superblocks.p2l.valid_mask(first, self.group_units);
             if mask != 0 {
                 let place = store.superblocks.place(victim.superblock, start);
                 let at = at.max(store.undo.in_flash_at(victim.superblock, place));
@@ -58,7 +58,7 @@ impl Collector {
     /// the map, and cache misses would be most of the time of a relocation.
     fn prefetch_map(&self, store: &UnitStore, victim: &mut Victim) {
         let until = (victim.next + PREFETCH_UNITS).min(store.superblock_units);
-        let p2l = store.superblocks.p2l();
+        let p2l = &store.superblocks.p2l;
         while victim.prefetched < until {
             let first = store.superblocks.splitter.ppn(victim.superblock, victim.prefetched);
             let mut mask = p2l.valid_mask(first, self.group_units);
@@ -113,7 +113,7 @@ impl Collector {
             for index in 0..slot.units {
                 let old = Ppn(first.0 + mask.trailing_zeros());
                 mask &= mask - 1;
-                let lpn = store.superblocks.p2l().lpn(old);
+                let lpn = store.superblocks.p2l.lpn(old);
                 store.map_copy(&slot, index, lpn, old);
             }
             let host_units = store.write_slot(cause, &slot, ready, media);

@@ -1,63 +1,41 @@
-//! Which superblock to collect: each policy is a pure function of the candidates.
+//! Which superblock to collect: each policy is a pure function of the closed ones.
 
 use ssdlab_time::Random;
 
+use super::store::Closed;
 use crate::config::VictimPolicy;
 
-/// The closed superblocks, of which there is at least one.
-pub trait Candidates {
-    /// Their number.
-    fn count(&self) -> usize;
-    /// The one at an index below `count`, in arbitrary order.
-    fn at(&self, index: usize) -> u32;
-    /// Units in a superblock.
-    fn units(&self) -> u32;
-    /// Its number of valid units.
-    fn valid(&self, superblock: u32) -> u32;
-    /// The number of units that the host had written when it was closed.
-    fn closed_at(&self, superblock: u32) -> u64;
-    /// One with the fewest valid units.
-    fn fewest_valid(&mut self) -> u32;
-    /// The one that was closed first.
-    fn oldest(&self) -> u32;
-}
-
 /// The superblock that a policy collects when the host has written `now` units.
-pub fn choose(
-    policy: VictimPolicy,
-    candidates: &mut impl Candidates,
-    now: u64,
-    random: &mut Random,
-) -> u32 {
+pub fn choose(policy: VictimPolicy, closed: &mut Closed, now: u64, random: &mut Random) -> u32 {
     match policy {
-        VictimPolicy::Greedy => candidates.fewest_valid(),
-        VictimPolicy::Fifo => candidates.oldest(),
-        VictimPolicy::Random => any(candidates, random),
-        VictimPolicy::DChoices(choices) => d_choices(candidates, choices, random),
-        VictimPolicy::CostBenefit => cost_benefit(candidates, now),
+        VictimPolicy::Greedy => closed.fewest_valid(),
+        VictimPolicy::Fifo => closed.oldest(),
+        VictimPolicy::Random => any(closed, random),
+        VictimPolicy::DChoices(choices) => d_choices(closed, choices, random),
+        VictimPolicy::CostBenefit => cost_benefit(closed, now),
     }
 }
 
-fn any(candidates: &impl Candidates, random: &mut Random) -> u32 {
-    candidates.at(random.below(candidates.count() as u64) as usize)
+fn any(closed: &Closed, random: &mut Random) -> u32 {
+    closed.at(random.below(closed.count() as u64) as usize)
 }
 
 /// The emptiest of `choices` picked at random (Van Houdt, SIGMETRICS 2013).
-fn d_choices(candidates: &impl Candidates, choices: u32, random: &mut Random) -> u32 {
-    let picks = (0..choices).map(|_| any(candidates, random));
-    picks.min_by_key(|pick| candidates.valid(*pick)).expect("at least one choice")
+fn d_choices(closed: &Closed, choices: u32, random: &mut Random) -> u32 {
+    let picks = (0..choices).map(|_| any(closed, random));
+    picks.min_by_key(|pick| closed.valid(*pick)).expect("at least one choice")
 }
 
 /// The one with the highest age x (1 - u) / 2u, where u is its valid share (Rosenblum and
 /// Ousterhout, TOCS 1992, with the cost of reading only the valid units).
-fn cost_benefit(candidates: &impl Candidates, now: u64) -> u32 {
-    let units = f64::from(candidates.units());
+fn cost_benefit(closed: &Closed, now: u64) -> u32 {
+    let units = f64::from(closed.units);
     let benefit = |superblock: u32| {
-        let used = f64::from(candidates.valid(superblock)) / units;
-        let age = (now - candidates.closed_at(superblock)) as f64;
+        let used = f64::from(closed.valid(superblock)) / units;
+        let age = (now - closed.closed_at(superblock)) as f64;
         if used == 0.0 { f64::INFINITY } else { age * (1.0 - used) / (2.0 * used) }
     };
-    let all = (0..candidates.count()).map(|index| candidates.at(index));
+    let all = (0..closed.count()).map(|index| closed.at(index));
     all.map(|superblock| (benefit(superblock), superblock))
         .max_by(|(a, x), (b, y)| a.total_cmp(b).then(y.cmp(x)))
         .expect("a superblock is closed")
@@ -66,40 +44,24 @@ fn cost_benefit(candidates: &impl Candidates, now: u64) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidates, choose};
+    use super::choose;
     use crate::config::VictimPolicy;
+    use crate::ftl::store::Closed;
     use ssdlab_time::Random;
 
-    /// Superblocks of 10 units: the valid count of each, and when it was closed.
-    struct Plain([(u32, u64); 4]);
-
-    impl Candidates for Plain {
-        fn count(&self) -> usize {
-            4
+    /// Superblocks of 10 units, in the order in which they were closed: number, valid count, and
+    /// units that the host had written.
+    fn closed(superblocks: [(u32, u32, u64); 4]) -> Closed {
+        let mut closed = Closed::new(4, 10);
+        for (superblock, valid, at) in superblocks {
+            closed.add(superblock, valid, at);
         }
-        fn at(&self, index: usize) -> u32 {
-            index as u32
-        }
-        fn units(&self) -> u32 {
-            10
-        }
-        fn valid(&self, superblock: u32) -> u32 {
-            self.0[superblock as usize].0
-        }
-        fn closed_at(&self, superblock: u32) -> u64 {
-            self.0[superblock as usize].1
-        }
-        fn fewest_valid(&mut self) -> u32 {
-            (0..4).min_by_key(|each| self.valid(*each)).unwrap()
-        }
-        fn oldest(&self) -> u32 {
-            (0..4).min_by_key(|each| self.closed_at(*each)).unwrap()
-        }
+        closed
     }
 
     fn chosen(policy: VictimPolicy) -> u32 {
-        let mut plain = Plain([(8, 90), (4, 99), (9, 10), (6, 50)]);
-        choose(policy, &mut plain, 100, &mut Random::new(1, "victim"))
+        let mut closed = closed([(2, 9, 10), (3, 6, 50), (0, 8, 90), (1, 4, 99)]);
+        choose(policy, &mut closed, 100, &mut Random::new(1, "victim"))
     }
 
     #[test]
@@ -113,12 +75,12 @@ mod tests {
     #[test]
     fn d_choices_finds_the_emptiest_with_many_and_any_with_one() {
         assert_eq!(chosen(VictimPolicy::DChoices(64)), 1);
-        let mut plain = Plain([(8, 0), (4, 0), (9, 0), (6, 0)]);
+        let mut closed = closed([(0, 8, 0), (1, 4, 0), (2, 9, 0), (3, 6, 0)]);
         let mut random = Random::new(1, "victim");
         let mut chosen = [0; 4];
         for _ in 0..400 {
-            chosen[choose(VictimPolicy::DChoices(1), &mut plain, 1, &mut random) as usize] += 1;
-            chosen[choose(VictimPolicy::Random, &mut plain, 1, &mut random) as usize] += 1;
+            chosen[choose(VictimPolicy::DChoices(1), &mut closed, 1, &mut random) as usize] += 1;
+            chosen[choose(VictimPolicy::Random, &mut closed, 1, &mut random) as usize] += 1;
         }
         assert!(chosen.iter().all(|count| (150..250).contains(count)), "{chosen:?}");
     }

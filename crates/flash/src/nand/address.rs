@@ -42,7 +42,6 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// The splitter for this geometry.
     pub fn new(geometry: &Geometry) -> Self {
         Self {
             superblock_units: Divisor::new(geometry.superblock_units()),

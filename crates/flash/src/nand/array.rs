@@ -3,7 +3,7 @@
 use ssdlab_time::{Calendar, Nanos, Span};
 
 use super::die::{Die, Task};
-use super::{Geometry, Place, Timing};
+use super::{Geometry, Media, Place, Timing};
 
 /// The dies and channels of a drive.
 ///
@@ -30,7 +30,6 @@ pub struct Array {
 }
 
 impl Array {
-    /// An idle array.
     pub fn new(geometry: &Geometry, timing: &Timing) -> Self {
         let multi_page = u64::from(geometry.multi_page_units()) * geometry.unit_bytes();
         let transfer = |bytes| Nanos::transfer(bytes, timing.channel_bandwidth);
@@ -88,43 +87,9 @@ impl Array {
     }
 
     #[inline]
-    pub(super) fn transfer(&mut self, die: u32, ready: Nanos, units: u32) -> Span {
+    fn transfer(&mut self, die: u32, ready: Nanos, units: u32) -> Span {
         let duration = self.unit_transfer * u64::from(units);
         self.channel(die).book(ready, duration)
-    }
-
-    /// Senses a page for collection and transfers its units to the controller; returns when it is
-    /// done.
-    pub fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
-        let duration = self.read_of(place);
-        self.registers[place.die as usize] = None;
-        let sensed = self.die(place.die).fetch(at, duration);
-        let moved = self.transfer(place.die, sensed.end, units).end;
-        if self.holds_dies() {
-            // Busy for the transfer, but not while it waits: if the channel is booked far ahead,
-            // the programs that follow on this die would be booked even further ahead.
-            let out = sensed.end + self.unit_transfer * u64::from(units);
-            self.die(place.die).lengthen(sensed, out.min(moved));
-        }
-        moved
-    }
-
-    /// Transfers a multi-plane page to its die and programs it; returns when it is done.
-    pub fn program(&mut self, place: Place, ready: Nanos) -> Nanos {
-        let transfer = self.multi_page_transfer;
-        self.registers[place.die as usize] = None;
-        let die_free = self.dies[place.die as usize].queue_end();
-        let begin = ready.max(die_free.saturating_sub(transfer));
-        let moved = self.channel(place.die).book(begin, transfer).end;
-        let program = self.timing.program_of(place);
-        self.die(place.die).queue(moved, program, Task::Program).end
-    }
-
-    /// Erases one block of each plane of a die; returns when it is done.
-    pub fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
-        let erase = self.timing.erase;
-        self.registers[die as usize] = None;
-        self.die(die).queue(at, erase, Task::Erase).end
     }
 
     /// Sets the clock: no later operation starts before `now`.
@@ -145,7 +110,6 @@ impl Array {
         &mut self.channels[self.channel_of_die[die as usize]]
     }
 
-    /// tR of a page.
     #[inline]
     fn read_of(&self, place: Place) -> Nanos {
         match self.timing.slc {
@@ -159,5 +123,41 @@ impl Array {
         let die = &mut self.dies[die as usize];
         die.forget_before(self.now);
         die
+    }
+}
+
+impl Media for Array {
+    fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
+        let duration = self.read_of(place);
+        self.registers[place.die as usize] = None;
+        let sensed = self.die(place.die).fetch(at, duration);
+        let moved = self.transfer(place.die, sensed.end, units).end;
+        if self.holds_dies() {
+            // Busy for the transfer, but not while it waits: if the channel is booked far ahead,
+            // the programs that follow on this die would be booked even further ahead.
+            let out = sensed.end + self.unit_transfer * u64::from(units);
+            self.die(place.die).lengthen(sensed, out.min(moved));
+        }
+        moved
+    }
+
+    fn fetch_again(&mut self, die: u32, at: Nanos, units: u32) -> Nanos {
+        self.transfer(die, at, units).end
+    }
+
+    fn program(&mut self, place: Place, ready: Nanos) -> Nanos {
+        let transfer = self.multi_page_transfer;
+        self.registers[place.die as usize] = None;
+        let die_free = self.dies[place.die as usize].queue_end();
+        let begin = ready.max(die_free.saturating_sub(transfer));
+        let moved = self.channel(place.die).book(begin, transfer).end;
+        let program = self.timing.program_of(place);
+        self.die(place.die).queue(moved, program, Task::Program).end
+    }
+
+    fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
+        let erase = self.timing.erase;
+        self.registers[die as usize] = None;
+        self.die(die).queue(at, erase, Task::Erase).end
     }
 }

@@ -316,11 +316,8 @@ mod tests {
             let queued = spans(&die);
             assert!(queued.windows(2).all(|pair| pair[0].end <= pair[1].start));
             let end = queued.last().map_or(Nanos::ZERO, |last| last.end).max(die.read_end);
-            assert_eq!(
-                die.queue_end(),
-                end.max(die.free),
-                "the end agrees with that of the last operation"
-            );
+            let end = end.max(die.free);
+            assert_eq!(die.queue_end(), end, "the end agrees with that of the last operation");
             let clash =
                 |span: &&Span| queued.iter().any(|q| q.start < span.end && span.start < q.end);
             assert!(reads.iter().rev().take(50).find(clash).is_none());

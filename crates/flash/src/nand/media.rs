@@ -3,7 +3,7 @@
 
 use ssdlab_time::Nanos;
 
-use super::{Array, Place};
+use super::Place;
 
 /// The flash operations of the translation layer. Each returns the time at which it is done.
 pub trait Media {
@@ -18,24 +18,6 @@ pub trait Media {
 
     /// Erases one block of each plane of a die.
     fn erase(&mut self, die: u32, at: Nanos) -> Nanos;
-}
-
-impl Media for Array {
-    fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
-        self.fetch(place, at, units)
-    }
-
-    fn fetch_again(&mut self, die: u32, at: Nanos, units: u32) -> Nanos {
-        self.transfer(die, at, units).end
-    }
-
-    fn program(&mut self, place: Place, ready: Nanos) -> Nanos {
-        self.program(place, ready)
-    }
-
-    fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
-        self.erase(die, at)
-    }
 }
 
 /// Flash whose operations take no time.

@@ -46,9 +46,8 @@ impl Timing {
         self.read[page_in_block as usize % self.read.len()]
     }
 
-    /// tPROG of a page.
     #[inline]
-    pub fn program_of(&self, place: Place) -> Nanos {
+    pub(crate) fn program_of(&self, place: Place) -> Nanos {
         match self.slc {
             Some(slc) if place.slc => slc.program,
             _ => self.program,

@@ -50,7 +50,6 @@ pub struct Part {
 }
 
 impl ByteRange {
-    /// The number of bytes.
     pub fn length(self) -> u64 {
         self.end - self.start
     }
@@ -79,7 +78,6 @@ impl ByteRange {
 }
 
 impl Controller {
-    /// The idle controller of an empty drive.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let unit_bytes = profile.geometry.unit_bytes();
         Self {
@@ -150,9 +148,8 @@ impl Controller {
         let begin = self.host.begin_command(now, self.host.link.write_command);
         let at = begin + self.host.link.write_overhead;
         let received = self.host.receive(at, range.length());
-        self.ftl.count_written(range.length());
         let units = range.units(self.unit_shift);
-        self.ftl.begin_command((units.end - units.start) as u32);
+        self.ftl.begin_command((units.end - units.start) as u32, range.length());
         let mut done = received;
         for part in range.parts(self.unit_shift) {
             if part.bytes == self.unit_bytes && self.writes_zeros && self.buffer.elides_zeros {
@@ -161,7 +158,7 @@ impl Controller {
             }
             let mut ready = received;
             if part.bytes < self.unit_bytes
-                && let Location::Flash(_, place) = self.ftl.store().locate(part.lpn, at)
+                && let Location::Flash(_, place) = self.ftl.store.locate(part.lpn, at)
             {
                 let sensed = self.array.sense(place, at);
                 ready = ready.max(self.array.transfer_out(place.die, sensed, 1).end);
@@ -200,10 +197,5 @@ impl Controller {
     pub fn renew_stream(&mut self, now: Nanos, stream: u32) -> bool {
         self.array.advance(now);
         self.ftl.renew_stream(stream, now, &mut self.array)
-    }
-
-    /// Collects in the idle time from `from` to `until`.
-    pub fn collect_idle(&mut self, from: Nanos, until: Nanos) {
-        self.ftl.collect_idle(from, until, &mut self.array);
     }
 }

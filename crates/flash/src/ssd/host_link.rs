@@ -17,7 +17,6 @@ pub struct HostLink {
 }
 
 impl HostLink {
-    /// An idle link.
     pub fn new(profile: &Profile) -> Self {
         let unit_bytes = profile.geometry.unit_bytes();
         Self {

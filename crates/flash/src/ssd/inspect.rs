@@ -12,7 +12,7 @@ use crate::nand::Place;
 impl Ssd {
     /// What the drive has counted since it was new.
     pub fn counters(&self) -> &Counters {
-        &self.controller.ftl.store().counters
+        &self.controller.ftl.store.counters
     }
 
     /// The wear of the flash.
@@ -22,7 +22,7 @@ impl Ssd {
 
     /// Superblocks left to replace bad blocks, and whether the drive accepts writes.
     pub fn service(&self) -> Service {
-        self.controller.ftl.store().retirement.service()
+        self.controller.ftl.store.retirement.service
     }
 
     /// What reads of trimmed addresses return.
@@ -58,7 +58,7 @@ impl Ssd {
     /// If the drive has no such unit.
     pub fn locate(&self, unit: u64) -> UnitLocation {
         assert!(unit < self.controller.logical_units, "the drive has no unit {unit}");
-        match self.controller.ftl.store().locate(Lpn(unit as u32), self.now) {
+        match self.controller.ftl.store.locate(Lpn(unit as u32), self.now) {
             Location::Unmapped => UnitLocation::Unmapped,
             Location::Buffered => UnitLocation::Buffer,
             Location::Flash(_, Place { die, page, page_in_block, .. }) => {
@@ -75,17 +75,17 @@ impl Ssd {
 
     /// Free bytes in a stream's open superblock; 0 if streams are not separated.
     pub fn stream_room(&self, stream: u32) -> u64 {
-        u64::from(self.controller.ftl.store().frontiers.room(stream)) * self.unit_bytes()
+        u64::from(self.controller.ftl.store.frontiers.room(stream)) * self.unit_bytes()
     }
 
     /// All superblocks by number.
     pub fn superblocks(&self) -> &[Superblock] {
-        self.controller.ftl.store().superblocks.all()
+        &self.controller.ftl.store.superblocks.table
     }
 
     /// Checks the maps and counts against each other; panics if they disagree. For tests: it
     /// looks at every mapping unit.
     pub fn assert_consistent(&self) {
-        self.controller.ftl.store().assert_consistent();
+        self.controller.ftl.store.assert_consistent();
     }
 }

@@ -91,7 +91,8 @@ impl Ssd {
     /// Collects in the time since the last request completed.
     #[inline(never)]
     fn collect_idle(&mut self, until: Nanos) {
-        self.controller.collect_idle(self.idle_since, until);
+        let Controller { ftl, array, .. } = &mut self.controller;
+        ftl.collect_idle(self.idle_since, until, array);
     }
 
     /// Sets whether all data that the host writes from now on is zeros. The twin stores no data, so

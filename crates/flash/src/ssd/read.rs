@@ -48,7 +48,7 @@ impl Controller {
             let portion = ByteRange { start: next, end: range.end.min(next + bytes) };
             next = portion.end;
             order = self.portion_order(now, portion, order.restart());
-            if !order.is_in_order()
+            if !order.in_order
                 && let Some(before) = done.len().checked_sub(limit as usize)
             {
                 at = at.max(done[before]);
@@ -63,7 +63,7 @@ impl Controller {
     fn portion_order(&self, now: Nanos, range: ByteRange, mut order: AddressOrder) -> AddressOrder {
         let at = now + self.host.link.read_overhead;
         for part in range.parts(self.unit_shift) {
-            order.add(self.ftl.store().locate(part.lpn, at).ppn());
+            order.add(self.ftl.store.locate(part.lpn, at).ppn());
         }
         order
     }
@@ -76,7 +76,7 @@ impl Controller {
         for part in range.parts(self.unit_shift) {
             units += 1;
             mapped = mapped.max(self.ftl.lookup(part.lpn, false, at, &mut self.array));
-            let location = self.ftl.store().locate(part.lpn, at);
+            let location = self.ftl.store.locate(part.lpn, at);
             let Location::Flash(ppn, place) = location else {
                 order.add(None);
                 add_in_memory(&mut in_memory, at, part.bytes);
@@ -88,14 +88,14 @@ impl Controller {
                 None => self.plan.add(place, part.bytes),
             }
         }
-        self.ftl.count_read(units, self.plan.len() as u64);
+        self.ftl.count_read(units, self.plan.senses.len() as u64);
         self.plan.sense_all(&mut self.array, mapped);
         let mut done = mapped;
         for (ready, bytes) in in_memory {
             done = done.max(self.host.send(ready, bytes));
         }
-        for index in 0..self.plan.len() {
-            let Sense { place, units, bytes, ready, moved, .. } = self.plan[index];
+        for index in 0..self.plan.senses.len() {
+            let Sense { place, units, bytes, ready, moved, .. } = self.plan.senses[index];
             let moved = moved.unwrap_or_else(|| self.array.transfer_out(place.die, ready, units));
             done = done.max(self.host.stream(moved, units, bytes));
         }
@@ -110,7 +110,7 @@ impl Controller {
         let lpn = Lpn((range.start >> self.unit_shift) as u32);
         let (mut ready, mut senses) = (at, 0);
         let mapped = self.ftl.lookup(lpn, false, at, &mut self.array);
-        let location = self.ftl.store().locate(lpn, at);
+        let location = self.ftl.store.locate(lpn, at);
         if let Location::Flash(_, place) = location {
             if let Some(fetched) = self.read_ahead.take(u64::from(lpn.0), place) {
                 ready = ready.max(fetched);
@@ -138,7 +138,7 @@ impl Controller {
         }
         let mut page: Option<PageRun> = None;
         for lpn in wanted.start..wanted.end.min(self.logical_units) {
-            let location = self.ftl.store().locate(Lpn(lpn as u32), at);
+            let location = self.ftl.store.locate(Lpn(lpn as u32), at);
             let Location::Flash(ppn, place) = location else { break };
             if !order.continues_at(ppn) {
                 break;

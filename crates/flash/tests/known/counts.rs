@@ -4,7 +4,7 @@ use crate::simulation::{Drive, Simulation, compare, uniform};
 use crate::theory::{fifo, greedy, in_use};
 use ssdlab_flash::Counters;
 
-const DRIVE: Drive =
+const DRIVE: Drive<'_> =
     Drive { units: 128, superblocks: 2048, spare: 0.07, ftl: "relocation = \"mixed\"" };
 
 #[test]

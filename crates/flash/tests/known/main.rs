@@ -12,6 +12,5 @@ mod placement;
 mod queue;
 mod reading;
 mod simulation;
-mod streams;
 mod tables;
 mod theory;

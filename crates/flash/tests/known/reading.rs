@@ -129,25 +129,17 @@ fn reads_of_one_die_at_high_depth_are_limited_by_its_senses() {
 }
 
 #[test]
-fn sequential_reads_at_high_depth_have_the_bandwidth_of_the_channels() {
-    let mut fresh = Fresh::new();
-    let (rate, _) = fresh.read(fresh.starts(STRIPE), STRIPE, 32);
-    // Each channel transfers two of the four pages of a stripe.
-    assert_close("rate", 1.0 / (2.0 * CHANNEL_PAGE), rate);
-}
-
-#[test]
-fn sequential_reads_at_high_depth_have_the_bandwidth_of_a_slow_link() {
-    let mut fresh = Fresh::with(&[("\"1000 MB/s\"", "\"500 MB/s\"")]);
-    let (rate, _) = fresh.read(fresh.starts(PAGE), PAGE, 64);
-    assert_close("rate", 500e6 / 32768.0, rate);
-}
-
-#[test]
-fn sequential_reads_at_high_depth_have_the_bandwidth_of_slow_senses() {
-    let mut fresh = Fresh::with(&[("[\"40 us\", \"60 us\"]", "\"200 us\"")]);
-    let (rate, _) = fresh.read(fresh.starts(PAGE), PAGE, 64);
-    assert_close("rate", 4.0 / 200e-6, rate);
+fn sequential_reads_at_high_depth_have_the_bandwidth_of_the_slowest_part() {
+    for (label, replaced, blocks, depth, by_hand) in [
+        // Each channel transfers two of the four pages of a stripe.
+        ("channels", None, STRIPE, 32, 1.0 / (2.0 * CHANNEL_PAGE)),
+        ("slow link", Some(("\"1000 MB/s\"", "\"500 MB/s\"")), PAGE, 64, 500e6 / 32768.0),
+        ("slow senses", Some(("[\"40 us\", \"60 us\"]", "\"200 us\"")), PAGE, 64, 4.0 / 200e-6),
+    ] {
+        let mut fresh = Fresh::with(replaced.as_slice());
+        let (rate, _) = fresh.read(fresh.starts(blocks), blocks, depth);
+        assert_close(label, by_hand, rate);
+    }
 }
 
 /// A drive with commands of up to 256 KiB, and a line in the section `[ftl]`.

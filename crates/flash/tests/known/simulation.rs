@@ -12,7 +12,7 @@ pub const EIGHT_DIES: &str = "channels = 4\ndies_per_channel = 2\nplanes = 2\npa
 
 /// The parameters of a drive. The spare is defined as in the theory.
 #[derive(Clone, Copy, Debug)]
-pub struct Drive {
+pub struct Drive<'a> {
     /// Units per superblock.
     pub units: u32,
     /// Superblocks, including the reserve.
@@ -20,13 +20,13 @@ pub struct Drive {
     /// Hidden share of the superblocks in use.
     pub spare: f64,
     /// Lines of the profile's section `[ftl]`.
-    pub ftl: &'static str,
+    pub ftl: &'a str,
 }
 
 /// `ftl.reserve` of every drive here.
 pub const RESERVE: u32 = 2;
 
-impl Drive {
+impl Drive<'_> {
     /// Superblocks of valid and invalid data: all except the reserve and one more, the free part of
     /// the open superblocks and the emptied part of the victim (`docs/models/collection.md`).
     pub fn superblocks_in_use(&self) -> u32 {

@@ -1,12 +1,15 @@
 //! Data path of a twin: write amplification, senses, latency, and random sequences of requests.
 
-use crate::sequences::CheckedDrive;
+use crate::sequences::{CheckedDrive, step};
 use crate::small::{Twin, profile, profile_with, profile_with_lines};
 use proptest::prelude::*;
-use ssdlab_device::{Device, Lba, Op, Request, Wait};
+use ssdlab_device::{Device, Op};
 use ssdlab_time::{Nanos, Random};
 
 const UNIT: u64 = 4096;
+
+/// Units of the small drive.
+const UNITS: u64 = (64 << 20) / UNIT;
 
 #[test]
 fn repeated_sequential_writes_have_a_write_amplification_of_one() {
@@ -140,53 +143,20 @@ fn two_drives_in_one_process_are_independent() {
     assert_eq!(run(false), run(true));
 }
 
-/// One step of a random sequence.
-#[derive(Clone, Debug)]
-enum Step {
-    Submit { op: Op, lba: u64, blocks: u32 },
-    Reap,
-    Rest(u64),
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let op = prop_oneof![
-        6 => Just(Op::Write), 3 => Just(Op::Read), 1 => Just(Op::Trim), 1 => Just(Op::Flush)
-    ];
-    let submit = (op, 0..9_000_u64, 1..600_u32).prop_map(|(op, lba, blocks)| Step::Submit {
-        op,
-        lba: lba * 8,
-        blocks,
-    });
-    let step = prop_oneof![
-        8 => submit, 4 => Just(Step::Reap), 1 => (0..5_000_000_u64).prop_map(Step::Rest)
-    ];
-    prop::collection::vec(step, 1..150)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn maps_agree_and_no_request_is_lost_after_any_step(steps in steps(), seed in 0..8_u64) {
+    fn maps_agree_and_no_request_is_lost_after_any_step(
+        steps in prop::collection::vec(step(UNITS, 600 * 8), 1..150),
+        seed in 0..8_u64,
+    ) {
         // Start full, so that the first write already requires collection.
         let mut twin = Twin::new(&profile());
         twin.write_all();
         twin.write_random(20_000, seed);
         let mut checked = CheckedDrive::new(twin.drive);
-        let capacity = checked.drive.capacity_bytes() / 512;
-        for step in steps {
-            match step {
-                Step::Submit { op, lba, blocks } if lba + u64::from(blocks) <= capacity => {
-                    let blocks = if op == Op::Flush { 0 } else { blocks };
-                    checked.submit(Request::new(0, op, Lba::new(lba), blocks));
-                }
-                Step::Submit { .. } => {}
-                Step::Reap => checked.reap(Wait::One),
-                Step::Rest(nanos) => checked.rest(Nanos::new(nanos)),
-            }
-            checked.drive.assert_consistent();
-        }
-        checked.drain();
+        checked.run_all(&steps);
     }
 }
 

@@ -74,31 +74,27 @@ fn an_error_names_the_key_and_its_allowed_values() {
 
 #[test]
 fn an_unknown_placement_or_one_that_does_not_fit_is_rejected() {
-    assert_errors(&[
-        ("[buffer]", "placement = \"random\"\n[buffer]", "\"inferred\", \"packed\""),
-        ("[buffer]", "placement = \"streams\"\n[buffer]", "ftl.streams: is missing"),
-        ("[buffer]", "streams = 2\n[buffer]", "ftl.streams: is given; may be left out, unless"),
+    // Lines at the end of the section `[ftl]`, and the buffer's size.
+    for (ftl, size, message) in [
+        ("placement = \"random\"", "1 MiB", "\"inferred\", \"packed\""),
+        ("placement = \"streams\"", "1 MiB", "ftl.streams: is missing"),
+        ("streams = 2", "1 MiB", "ftl.streams: is given; may be left out, unless"),
+        ("placement = \"streams\"\nstreams = 129", "1 MiB", "ftl.streams: is 129; may be 1 to 128"),
+        ("placement = \"streams\"\nstreams = 16", "1 MiB", "hold 19 superblocks of"),
         (
-            "[buffer]",
-            "placement = \"streams\"\nstreams = 129\n[buffer]",
-            "ftl.streams: is 129; may be 1 to 128",
-        ),
-        (
-            "[buffer]",
-            "placement = \"streams\"\nstreams = 16\n[buffer]",
-            "frontiers and collection hold 19 superblocks of",
-        ),
-        (
-            "[buffer]\nsize = \"1 MiB\"",
-            "placement = \"streams\"\nstreams = 2\n[buffer]\nsize = \"64 KiB\"",
+            "placement = \"streams\"\nstreams = 2",
+            "64 KiB",
             "buffer.size: is 65536 bytes; may be at least 98304 bytes: what the pages",
         ),
         (
-            "[buffer]\nsize = \"1 MiB\"",
-            "placement = \"hinted\"\n[buffer]\nsize = \"128 KiB\"",
+            "placement = \"hinted\"",
+            "128 KiB",
             "buffer.size: is 131072 bytes; may be at least 163840 bytes",
         ),
-    ]);
+    ] {
+        let lines = format!("{ftl}\n[buffer]\nsize = \"{size}\"");
+        assert_errors(&[("[buffer]\nsize = \"1 MiB\"", &lines, message)]);
+    }
 }
 
 #[test]
@@ -137,11 +133,8 @@ fn a_scaled_profile_keeps_spare_and_erase_time_per_page() {
     for gibibytes in [1, 8, 64, 1024] {
         let scaled = full.scaled_to(gibibytes << 30).unwrap();
         assert_eq!(scaled.capacity, gibibytes << 30);
-        assert!(
-            (scaled.spare() - full.spare()).abs() < 0.01,
-            "{gibibytes} GiB: {}",
-            scaled.spare()
-        );
+        let (spare, expected) = (scaled.spare(), full.spare());
+        assert!((spare - expected).abs() < 0.01, "{gibibytes} GiB: {spare}");
         assert!(scaled.geometry.blocks_per_plane >= 100, "{gibibytes} GiB");
         assert_eq!(scaled.geometry.dies(), full.geometry.dies());
         let erase_share =

@@ -43,7 +43,7 @@ CACHE
 const UNITS: u64 = 192;
 
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     Submit { op: Op, lba: u64, blocks: u32, hint: Hint },
     Reap,
     Rest(u64),
@@ -52,21 +52,23 @@ enum Step {
 }
 
 /// Hints of writes, including unknown streams and blocks beyond the end of the drive.
-fn hint() -> impl Strategy<Value = Hint> {
+fn hint(units: u64) -> impl Strategy<Value = Hint> {
     prop_oneof![
         2 => Just(Hint::None),
         3 => (0..5_u8).prop_map(Hint::Stream),
         2 => Just(Hint::Overwrite),
-        2 => (0..UNITS * 9).prop_map(|lba| Hint::AppendAfter(Lba::new(lba))),
+        2 => (0..units * 9).prop_map(|lba| Hint::AppendAfter(Lba::new(lba))),
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+/// A step on a drive of `units` units, with requests of up to `blocks_max` host blocks.
+pub fn step(units: u64, blocks_max: u32) -> impl Strategy<Value = Step> {
     let op = prop_oneof![
         6 => Just(Op::Write), 2 => Just(Op::Read), 1 => Just(Op::Trim), 1 => Just(Op::Flush)
     ];
-    let submit = (op, 0..UNITS * 8, 1..320_u32, hint()).prop_map(|(op, lba, blocks, hint)| {
-        let room = (UNITS * 8 - lba) as u32;
+    let submit = (op, 0..units * 8, 1..blocks_max, hint(units));
+    let submit = submit.prop_map(move |(op, lba, blocks, hint)| {
+        let room = (units * 8 - lba) as u32;
         let blocks = if op == Op::Flush { 0 } else { blocks.min(room) };
         Step::Submit { op, lba: if op == Op::Flush { 0 } else { lba }, blocks, hint }
     });
@@ -144,7 +146,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
 
 /// A drive that checks that each request completes once, and completions are in order of time.
 pub struct CheckedDrive {
-    pub drive: Ssd,
+    drive: Ssd,
     in_flight: Vec<u64>,
     submitted: u64,
     last: Nanos,
@@ -161,7 +163,7 @@ impl CheckedDrive {
         self.submitted += 1;
     }
 
-    pub fn reap(&mut self, wait: Wait) {
+    fn reap(&mut self, wait: Wait) {
         let mut done: Vec<Completion> = Vec::new();
         self.drive.reap(wait, &mut done).unwrap();
         for each in done {
@@ -170,16 +172,6 @@ impl CheckedDrive {
             self.last = each.completed;
             let index = self.in_flight.iter().position(|id| *id == each.id);
             self.in_flight.swap_remove(index.expect("each request completes once"));
-        }
-    }
-
-    pub fn rest(&mut self, duration: Nanos) {
-        self.reap(Wait::Until(self.drive.now() + duration));
-    }
-
-    pub fn drain(&mut self) {
-        while !self.in_flight.is_empty() {
-            self.reap(Wait::One);
         }
     }
 
@@ -194,6 +186,18 @@ impl CheckedDrive {
         self.last = self.drive.now();
     }
 
+    /// Runs all steps, and checks maps and counts after each.
+    pub fn run_all(&mut self, steps: &[Step]) {
+        for step in steps {
+            self.run(step);
+            self.drive.assert_consistent();
+        }
+        while !self.in_flight.is_empty() {
+            self.reap(Wait::One);
+        }
+        self.drive.assert_consistent();
+    }
+
     fn run(&mut self, step: &Step) {
         match step {
             Step::Submit { op, lba, blocks, hint } => {
@@ -201,7 +205,7 @@ impl CheckedDrive {
                 self.submit(Request { hint: *hint, ..request });
             }
             Step::Reap => self.reap(Wait::One),
-            Step::Rest(nanos) => self.rest(Nanos::new(*nanos)),
+            Step::Rest(nanos) => self.reap(Wait::Until(self.drive.now() + Nanos::new(*nanos))),
             Step::Renew(stream) => {
                 self.drive.renew_stream(*stream);
             }
@@ -217,17 +221,12 @@ proptest! {
     fn maps_and_counts_agree_after_any_step(
         profile in profiles(),
         full in any::<bool>(),
-        steps in prop::collection::vec(step(), 1..24),
+        steps in prop::collection::vec(step(UNITS, 320), 1..24),
     ) {
         let mut checked = CheckedDrive::new(Ssd::new(&profile, 0));
         if full {
             checked.submit(Request::new(0, Op::Write, Lba::new(0), (UNITS * 8) as u32));
         }
-        for step in &steps {
-            checked.run(step);
-            checked.drive.assert_consistent();
-        }
-        checked.drain();
-        checked.drive.assert_consistent();
+        checked.run_all(&steps);
     }
 }

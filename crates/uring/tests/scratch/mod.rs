@@ -66,7 +66,7 @@ pub fn request(id: u64, op: Op, offset: u64, bytes: u32) -> Request {
 }
 
 /// Reaps until `count` requests are done.
-pub fn reap_all(device: &mut UringDevice, count: usize) -> Vec<Completion> {
+pub fn reap_all(device: &mut impl Device, count: usize) -> Vec<Completion> {
     let mut done = Vec::new();
     while done.len() < count {
         let before = done.len();
@@ -79,8 +79,7 @@ pub fn reap_all(device: &mut UringDevice, count: usize) -> Vec<Completion> {
     done
 }
 
-/// Runs one request.
-pub fn run(device: &mut UringDevice, request: Request) -> Completion {
+pub fn run(device: &mut impl Device, request: Request) -> Completion {
     device.submit(request).unwrap();
     reap_all(device, 1)[0]
 }
@@ -113,7 +112,6 @@ pub fn system(program: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// A path as text.
 pub fn text(path: &Path) -> &str {
     path.to_str().expect("test paths are ASCII")
 }

@@ -7,10 +7,8 @@
 
 mod drive;
 mod process;
-mod show;
 
-use drive::{AREA, Drive, profile};
-use show::Row;
+use drive::{AREA, Drive, Row, profile};
 
 const GIB: u64 = 1 << 30;
 const TIB: u64 = 1 << 40;

@@ -17,7 +17,7 @@ pub enum TraceError {
     /// The format is unknown.
     #[error(
         "{}: no format known here ({}); name one with --format", path.display(),
-        super::Format::NAMES
+        super::Format::NAMES.join(", ")
     )]
     Unknown {
         /// The file.

@@ -74,7 +74,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The message for an invalid field.
 pub fn invalid(name: &str, word: &[u8], allowed: &str) -> Message {
     format!("{name} is {:?}; may be {allowed}", text(word))
 }

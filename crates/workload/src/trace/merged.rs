@@ -42,7 +42,6 @@ impl Merged {
         Ok(merged)
     }
 
-    /// The next entry of all files.
     pub fn next(&mut self) -> Result<Option<Entry>, TraceError> {
         let Some(Reverse((_, index))) = self.next.pop() else { return Ok(None) };
         self.last = index;

@@ -8,7 +8,7 @@ use ssdlab_time::Nanos;
 
 use super::fields::Message;
 use super::file::{self, Bytes};
-use super::format::{Format, Parse};
+use super::format::{Format, Parser};
 use super::merged::Merged;
 use super::{Entry, TraceError};
 
@@ -61,16 +61,13 @@ enum Entries {
 /// The lines of a text trace.
 struct Lines {
     bytes: Bytes,
-    parser: Box<dyn Parse>,
+    parser: Parser,
     line: Vec<u8>,
     number: u64,
 }
 
 impl Trace {
     /// Opens a trace. For `blktrace`, any one of its per-CPU files.
-    ///
-    /// # Errors
-    /// The file cannot be read, or its format is unknown.
     pub fn open(path: &Path, options: ReadOptions) -> Result<Self, TraceError> {
         let format = options.format.map_or_else(|| format_of(path), Ok)?;
         let entries = match format.parser() {
@@ -90,7 +87,6 @@ impl Trace {
         self.format
     }
 
-    /// The next entry, unchecked.
     fn next_raw(&mut self) -> Result<Option<Entry>, TraceError> {
         match &mut self.entries {
             Entries::Records(merged) => merged.next(),
@@ -183,7 +179,7 @@ impl Lines {
             let parsed = if self.line.len() as u64 == LINE_MAX {
                 Err("it is longer than 64 KiB".to_owned())
             } else {
-                self.parser.line(line)
+                (self.parser)(line)
             };
             match parsed {
                 Ok(None) => {}

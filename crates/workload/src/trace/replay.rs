@@ -37,9 +37,6 @@ pub struct Replay {
 
 impl Replay {
     /// Opens the trace.
-    ///
-    /// # Errors
-    /// As `Trace::open`, or the format's name is unknown.
     pub fn open(&self) -> Result<Trace, TraceError> {
         let unknown = || TraceError::Unknown { path: self.path.clone() };
         let format = match &self.format {
@@ -71,10 +68,6 @@ pub struct ReplayArea {
 }
 
 impl TraceRequests {
-    /// Opens a trace for replay.
-    ///
-    /// # Errors
-    /// The trace cannot be opened.
     pub fn new(replay: &Replay, area: ReplayArea) -> Result<Self, DeviceError> {
         let trace = replay.open().map_err(failed)?;
         Ok(Self { trace, replay: replay.clone(), area })

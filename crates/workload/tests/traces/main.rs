@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use ssdlab_workload::trace::{Entry, ReadOptions, Replay, Trace, TraceError};
 use tempfile::TempDir;
 
-/// A trace in a temporary file.
 struct TraceFile {
     folder: TempDir,
     path: PathBuf,

@@ -1,10 +1,134 @@
 //! The maps between units and flash addresses, and the part of them that is in memory.
 
 mod cache;
-mod l2p;
-mod p2l;
 mod table;
 
 pub use cache::MapCache;
-pub use l2p::{L2p, Lpn};
-pub use p2l::P2l;
+
+use crate::nand::Ppn;
+
+/// The number of a mapping unit, counted over the host's address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lpn(pub u32);
+
+/// The flash address of each mapping unit.
+///
+/// An entry is the address plus one, or 0 if the unit is unmapped: the table of an empty drive is
+/// all zeros and uses memory only where something was written.
+#[derive(Clone, Debug)]
+pub struct L2p {
+    entries: Vec<u32>,
+}
+
+impl L2p {
+    pub fn new(logical_units: u64) -> Self {
+        Self { entries: table::zeros(logical_units as usize) }
+    }
+
+    #[inline]
+    pub fn get(&self, lpn: Lpn) -> Option<Ppn> {
+        self.entries[lpn.0 as usize].checked_sub(1).map(Ppn)
+    }
+
+    /// Prefetches a unit's entry.
+    #[inline]
+    pub fn prefetch(&self, lpn: Lpn) {
+        table::prefetch(&self.entries, lpn.0 as usize);
+    }
+
+    /// Maps a unit; returns its previous address.
+    #[inline]
+    pub fn replace(&mut self, lpn: Lpn, ppn: Ppn) -> Option<Ppn> {
+        let entry = &mut self.entries[lpn.0 as usize];
+        std::mem::replace(entry, ppn.0 + 1).checked_sub(1).map(Ppn)
+    }
+
+    /// Maps a unit without waiting for the old entry to be read.
+    #[inline]
+    pub fn set(&mut self, lpn: Lpn, ppn: Ppn) {
+        self.entries[lpn.0 as usize] = ppn.0 + 1;
+    }
+
+    /// Unmaps a unit; returns its previous address.
+    pub fn clear(&mut self, lpn: Lpn) -> Option<Ppn> {
+        std::mem::take(&mut self.entries[lpn.0 as usize]).checked_sub(1).map(Ppn)
+    }
+
+    pub fn lpns(&self) -> impl Iterator<Item = Lpn> + use<> {
+        (0..self.entries.len() as u32).map(Lpn)
+    }
+}
+
+/// The unit that each address was written for, and whether it holds the unit's current content.
+#[derive(Clone, Debug)]
+pub struct P2l {
+    lpns: Vec<u32>,
+    valid: Vec<u64>,
+}
+
+impl P2l {
+    /// All `units` addresses invalid.
+    pub fn new(units: u64) -> Self {
+        let units = units as usize;
+        Self { lpns: table::zeros(units), valid: table::zeros(units.div_ceil(64)) }
+    }
+
+    /// The unit that was written to an address.
+    #[inline]
+    pub fn lpn(&self, ppn: Ppn) -> Lpn {
+        Lpn(self.lpns[ppn.0 as usize])
+    }
+
+    #[inline]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.valid[ppn.0 as usize / 64] >> (ppn.0 % 64) & 1 == 1
+    }
+
+    /// The valid addresses among `units` (at most 64) from `first` on: bit 0 is the first.
+    #[inline]
+    pub fn valid_mask(&self, first: Ppn, units: u32) -> u64 {
+        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
+        let mut bits = self.valid[word] >> shift;
+        if shift + units > 64 {
+            bits |= self.valid[word + 1] << (64 - shift);
+        }
+        bits & (u64::MAX >> (64 - units))
+    }
+
+    pub fn valid_count(&self) -> u64 {
+        self.valid.iter().map(|bits| u64::from(bits.count_ones())).sum()
+    }
+
+    /// Prefetches an address's valid bit.
+    #[inline]
+    pub fn prefetch(&self, ppn: Ppn) {
+        table::prefetch(&self.valid, ppn.0 as usize / 64);
+    }
+
+    /// Records the unit that is written to an address, and makes the address valid.
+    #[inline]
+    pub fn set(&mut self, ppn: Ppn, lpn: Lpn) {
+        self.lpns[ppn.0 as usize] = lpn.0;
+        self.restore(ppn);
+    }
+
+    #[inline]
+    pub fn restore(&mut self, ppn: Ppn) {
+        self.valid[ppn.0 as usize / 64] |= 1 << (ppn.0 % 64);
+    }
+
+    #[inline]
+    pub fn invalidate(&mut self, ppn: Ppn) {
+        self.valid[ppn.0 as usize / 64] &= !(1 << (ppn.0 % 64));
+    }
+
+    /// Makes the addresses of `mask`, counted from `first`, invalid.
+    #[inline]
+    pub fn invalidate_mask(&mut self, first: Ppn, mask: u64) {
+        let (word, shift) = (first.0 as usize / 64, first.0 % 64);
+        self.valid[word] &= !(mask << shift);
+        if shift > 0 && mask >> (64 - shift) > 0 {
+            self.valid[word + 1] &= !(mask >> (64 - shift));
+        }
+    }
+}

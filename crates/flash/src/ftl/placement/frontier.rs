@@ -2,7 +2,7 @@
 
 use ssdlab_time::Nanos;
 
-use crate::cause::Cause;
+use crate::counters::Cause;
 use crate::nand::{Geometry, Place, Ppn, Splitter};
 
 /// The number of a frontier.
@@ -30,7 +30,8 @@ pub enum Span {
 /// pages that are filled together: one page, or one on each die if a chunk is shorter than a page.
 #[derive(Clone, Debug)]
 pub struct Frontier {
-    superblock: u32,
+    /// The one being filled.
+    pub superblock: u32,
     span: Span,
     first_die: u32,
     /// Units of each superblock that it fills.
@@ -44,14 +45,14 @@ pub struct Frontier {
     /// Add this to `next` for the offset in the superblock: units of other dies before the run.
     skipped: u32,
     /// Units taken since the drive was new.
-    taken: u64,
+    pub taken: u64,
     /// The undo log of the superblock.
-    undo_log: usize,
+    pub undo_log: usize,
     /// Free units of the current run, and the place of its last unit.
     run_left: u32,
     place: Place,
     /// Units in partly filled pages.
-    open_units: u32,
+    pub open_units: u32,
     /// The page being filled on each die of the span.
     open_pages: Vec<OpenPage>,
 }
@@ -61,12 +62,10 @@ pub struct Frontier {
 pub struct OpenPage {
     /// When all of its data is in the controller.
     pub ready: Nanos,
-    /// Units by cause.
     units: [u32; Cause::COUNT],
 }
 
 impl OpenPage {
-    /// Units written for a cause.
     pub fn of(&self, cause: Cause) -> u32 {
         self.units[cause as usize]
     }
@@ -81,19 +80,14 @@ impl OpenPage {
 /// Consecutive addresses on one page.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// Their lane.
     pub lane: Lane,
-    /// The first address.
     pub ppn: Ppn,
-    /// Their superblock.
     pub superblock: u32,
     /// The offset of the first address in the superblock.
     pub offset: u32,
     /// The undo log of the superblock.
     pub undo_log: usize,
-    /// The number of addresses.
     pub units: u32,
-    /// Their page.
     pub place: Place,
     /// Whether they are the last of their run.
     pub ends_run: bool,
@@ -148,16 +142,6 @@ impl Frontier {
         other.next = other.superblock_units;
     }
 
-    /// The superblock being filled.
-    pub fn superblock(&self) -> u32 {
-        self.superblock
-    }
-
-    /// The undo log of the superblock.
-    pub fn undo_log(&self) -> usize {
-        self.undo_log
-    }
-
     /// Whether its superblock has no room left.
     #[inline]
     pub fn is_full(&self) -> bool {
@@ -167,16 +151,6 @@ impl Frontier {
     /// Free units in its superblock.
     pub fn room(&self) -> u32 {
         self.superblock_units - self.next
-    }
-
-    /// Units in partly filled pages.
-    pub fn open_units(&self) -> u32 {
-        self.open_units
-    }
-
-    /// Units taken since the drive was new.
-    pub fn taken(&self) -> u64 {
-        self.taken
     }
 
     /// Units taken up to the last full page: they are being programmed or in flash.

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use super::frontier::{Frontier, Lane, Span};
-use crate::cause::Cause;
 use crate::config::{PlacementRule, Profile, Relocation};
+use crate::counters::Cause;
 
 /// The frontiers of a drive.
 #[derive(Clone, Debug)]
@@ -22,9 +22,9 @@ pub struct Frontiers {
     /// Whether the host has two groups, the second for packed pages.
     packs: bool,
     /// The first lane for relocations; 0 if they share the host's.
-    relocations: Lane,
+    pub relocations: Lane,
     /// The last lane, if the drive has an SLC cache.
-    slc: Option<Lane>,
+    pub slc: Option<Lane>,
 }
 
 impl Frontiers {
@@ -89,7 +89,7 @@ impl Frontiers {
         let (first, rest) = self.all.split_at_mut(self.group as usize);
         let second = &mut rest[..self.group as usize];
         let has_room = second.iter().any(|frontier| !frontier.is_full());
-        let can = has_room && second.iter().all(|frontier| frontier.open_units() == 0);
+        let can = has_room && second.iter().all(|frontier| frontier.open_units == 0);
         if can {
             first.iter_mut().zip(second).for_each(|(to, from)| to.take_over(from));
         }
@@ -132,7 +132,6 @@ impl Frontiers {
         }
     }
 
-    /// The frontier of a lane.
     #[inline]
     pub fn of(&mut self, lane: Lane) -> &mut Frontier {
         &mut self.all[lane.index()]
@@ -144,18 +143,6 @@ impl Frontiers {
         if has_one { self.all[stream as usize].room() } else { 0 }
     }
 
-    /// The first lane for relocations; 0 if they share the host's.
-    pub fn relocations(&self) -> Lane {
-        self.relocations
-    }
-
-    /// The lane of the SLC cache.
-    #[inline]
-    pub fn slc(&self) -> Option<Lane> {
-        self.slc
-    }
-
-    /// All lanes.
     pub fn lanes(&self) -> impl Iterator<Item = Lane> + use<> {
         (0..self.all.len() as u32).map(Lane)
     }
@@ -177,7 +164,7 @@ impl Frontiers {
 
     /// How far each frontier is filled now.
     pub fn marks(&self) -> Marks {
-        Marks(self.all.iter().map(Frontier::taken).collect())
+        Marks(self.all.iter().map(|frontier| frontier.taken).collect())
     }
 
     /// Lanes with units before the marks in partly filled pages.

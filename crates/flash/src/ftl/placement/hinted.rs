@@ -11,7 +11,7 @@
 //! superblock is opened, emptied and erased as a whole. A page that a flush padded counts as full.
 //! Source: Jun, Park, Kang, Kim, Seo, "We Ain't Afraid of No File Fragmentation", FAST 2024.
 
-use super::{Frontiers, Hint, Lane, Origin, Placement, Slot, UnitLocator};
+use super::{Frontiers, Hint, Lane, Origin, Slot, UnitLocator};
 use crate::ftl::map::Lpn;
 use crate::nand::Geometry;
 
@@ -27,13 +27,11 @@ pub struct Hinted {
 }
 
 impl Hinted {
-    /// The policy for these frontiers.
     pub fn new(geometry: &Geometry, frontiers: &Frontiers) -> Self {
         let (dies, chunk_units) = (geometry.dies(), geometry.chunk_units);
-        Self { dies, chunk_units, relocations: frontiers.relocations().0, die: 0 }
+        Self { dies, chunk_units, relocations: frontiers.relocations.0, die: 0 }
     }
 
-    /// The die after this one.
     pub fn after(&self, die: u32) -> u32 {
         if die + 1 == self.dies { 0 } else { die + 1 }
     }
@@ -44,11 +42,9 @@ impl Hinted {
         self.die = die.unwrap_or(self.die);
         Lane(self.die)
     }
-}
 
-impl Placement for Hinted {
     #[inline]
-    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
+    pub fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
         let die = match hint {
             Hint::After(prior) => locator.die(prior).map(|die| self.after(die)),
             Hint::Overwrite => locator.die(lpn),
@@ -58,15 +54,15 @@ impl Placement for Hinted {
     }
 
     #[inline]
-    fn relocated(&self, from: Origin) -> Lane {
+    pub fn relocated(&self, from: Origin) -> Lane {
         Lane(self.relocations + from.die)
     }
 
-    fn displaced(&mut self, lane: Lane) {
+    pub fn displaced(&mut self, lane: Lane) {
         self.die = lane.0;
     }
 
-    fn ended_run(&mut self, slot: &Slot) {
+    pub fn ended_run(&mut self, slot: &Slot) {
         let ends_chunk = || (slot.offset + slot.units).is_multiple_of(self.chunk_units);
         if slot.lane == Lane(self.die) && ends_chunk() {
             self.die = self.after(self.die);

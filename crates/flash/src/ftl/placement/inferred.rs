@@ -8,22 +8,17 @@
 //! numbers is not recognised: only the host knows that they belong together.
 
 use super::hinted::Hinted;
-use super::{Hint, Lane, Origin, Placement, Slot, UnitLocator};
+use super::{Hint, Lane, UnitLocator};
 use crate::ftl::map::Lpn;
 
 /// `Hinted`, and the unit that the host wrote last.
 #[derive(Clone, Debug)]
 pub struct Inferred {
-    hinted: Hinted,
-    last: Option<Lpn>,
+    pub hinted: Hinted,
+    pub last: Option<Lpn>,
 }
 
 impl Inferred {
-    /// The policy for the frontiers of `hinted`.
-    pub fn new(hinted: Hinted) -> Self {
-        Self { hinted, last: None }
-    }
-
     /// The die for a write without a hint.
     #[inline]
     fn guess(&self, lpn: Lpn, locator: UnitLocator<'_>) -> Option<u32> {
@@ -34,29 +29,14 @@ impl Inferred {
         let after = || Some(self.hinted.after(locator.die(before?)?));
         locator.die(lpn).or_else(after)
     }
-}
 
-impl Placement for Inferred {
     #[inline]
-    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
+    pub fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
         let guessed = (hint == Hint::None).then(|| self.guess(lpn, locator));
         self.last = Some(lpn);
         match guessed {
             Some(die) => self.hinted.lane(die),
             None => self.hinted.host(lpn, hint, locator),
         }
-    }
-
-    #[inline]
-    fn relocated(&self, from: Origin) -> Lane {
-        self.hinted.relocated(from)
-    }
-
-    fn displaced(&mut self, lane: Lane) {
-        self.hinted.displaced(lane);
-    }
-
-    fn ended_run(&mut self, slot: &Slot) {
-        self.hinted.ended_run(slot);
     }
 }

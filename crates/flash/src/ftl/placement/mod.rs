@@ -6,7 +6,6 @@ mod hinted;
 mod inferred;
 mod packed;
 mod streams;
-mod striped;
 
 pub use frontier::{Lane, OpenPage, Slot};
 pub use frontiers::{Frontiers, Marks};
@@ -15,7 +14,6 @@ use hinted::Hinted;
 use inferred::Inferred;
 use packed::Packed;
 use streams::Streams;
-use striped::Striped;
 
 use ssdlab_device::LBA_BYTES;
 
@@ -84,25 +82,11 @@ pub struct Origin {
     pub die: u32,
 }
 
-/// Selects the lane for a unit. The caller finds another one if that lane has no room.
-pub trait Placement {
-    /// The lane for a unit that the host writes.
-    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane;
-
-    /// The lane for relocated units.
-    fn relocated(&self, from: Origin) -> Lane;
-
-    /// The selected lane has no room; this one takes the unit.
-    fn displaced(&mut self, _lane: Lane) {}
-
-    /// A run is full.
-    fn ended_run(&mut self, _slot: &Slot) {}
-}
-
-/// The policy of a drive. An enum, because a virtual call per unit would be slow.
+/// The policy of a drive: selects the lane for each unit. The caller finds another one if that lane
+/// has no room. An enum, because a virtual call per unit would be slow.
 #[derive(Clone, Debug)]
 pub enum Policy {
-    Striped(Striped),
+    /// Striped placement has one stream.
     Streams(Streams),
     Hinted(Hinted),
     Inferred(Inferred),
@@ -112,14 +96,13 @@ pub enum Policy {
 impl Policy {
     /// The policy of a profile, for a drive with these frontiers.
     pub fn new(profile: &Profile, frontiers: &Frontiers) -> Self {
+        let hinted = || Hinted::new(&profile.geometry, frontiers);
         match profile.placement {
-            PlacementRule::Striped => Self::Striped(Striped::new(frontiers)),
+            PlacementRule::Striped => Self::Streams(Streams::new(1, frontiers)),
             PlacementRule::Streams(count) => Self::Streams(Streams::new(count, frontiers)),
-            PlacementRule::Hinted => Self::Hinted(Hinted::new(&profile.geometry, frontiers)),
-            PlacementRule::Inferred => {
-                Self::Inferred(Inferred::new(Hinted::new(&profile.geometry, frontiers)))
-            }
-            PlacementRule::Packed => Self::Packed(Packed::new(&profile.geometry, frontiers)),
+            PlacementRule::Hinted => Self::Hinted(hinted()),
+            PlacementRule::Inferred => Self::Inferred(Inferred { hinted: hinted(), last: None }),
+            PlacementRule::Packed => Self::Packed(Packed::new(&profile.geometry, hinted())),
         }
     }
 
@@ -150,47 +133,48 @@ impl Policy {
             packed.power_cut();
         }
     }
-}
 
-impl Placement for Policy {
+    /// The lane for a unit that the host writes.
     #[inline]
-    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
+    pub fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
         match self {
-            Self::Striped(striped) => striped.host(lpn, hint, locator),
-            Self::Streams(streams) => streams.host(lpn, hint, locator),
+            Self::Streams(streams) => streams.host(hint),
             Self::Hinted(hinted) => hinted.host(lpn, hint, locator),
             Self::Inferred(inferred) => inferred.host(lpn, hint, locator),
             Self::Packed(packed) => packed.host(lpn, hint, locator),
         }
     }
 
+    /// The lane for relocated units.
     #[inline]
-    fn relocated(&self, from: Origin) -> Lane {
+    pub fn relocated(&self, from: Origin) -> Lane {
         match self {
-            Self::Striped(striped) => striped.relocated(from),
             Self::Streams(streams) => streams.relocated(from),
-            Self::Hinted(hinted) => hinted.relocated(from),
-            Self::Inferred(inferred) => inferred.relocated(from),
-            Self::Packed(packed) => packed.relocated(from),
+            Self::Hinted(hinted)
+            | Self::Inferred(Inferred { hinted, .. })
+            | Self::Packed(Packed { loose: hinted, .. }) => hinted.relocated(from),
         }
     }
 
-    fn displaced(&mut self, lane: Lane) {
+    /// The selected lane has no room; this one takes the unit.
+    pub fn displaced(&mut self, lane: Lane) {
         match self {
-            Self::Striped(_) | Self::Streams(_) => {}
-            Self::Hinted(hinted) => hinted.displaced(lane),
-            Self::Inferred(inferred) => inferred.displaced(lane),
+            Self::Streams(_) => {}
+            Self::Hinted(hinted) | Self::Inferred(Inferred { hinted, .. }) => {
+                hinted.displaced(lane);
+            }
             Self::Packed(packed) => packed.displaced(lane),
         }
     }
 
+    /// A run is full.
     #[inline]
-    fn ended_run(&mut self, slot: &Slot) {
+    pub fn ended_run(&mut self, slot: &Slot) {
         match self {
-            Self::Striped(_) | Self::Streams(_) => {}
-            Self::Hinted(hinted) => hinted.ended_run(slot),
-            Self::Inferred(inferred) => inferred.ended_run(slot),
-            Self::Packed(packed) => packed.ended_run(slot),
+            Self::Streams(_) => {}
+            Self::Hinted(hinted)
+            | Self::Inferred(Inferred { hinted, .. })
+            | Self::Packed(Packed { loose: hinted, .. }) => hinted.ended_run(slot),
         }
     }
 }

@@ -18,7 +18,7 @@
 //! could wait in it and be written once.
 
 use super::hinted::Hinted;
-use super::{Frontiers, Hint, Lane, Origin, Placement, Slot, UnitLocator};
+use super::{Hint, Lane, UnitLocator};
 use crate::ftl::map::Lpn;
 use crate::nand::Geometry;
 
@@ -32,7 +32,6 @@ enum File {
     Hinted(Lpn),
     /// By number: the unit after this one continues the file.
     Guessed(Lpn),
-    /// By stream.
     Stream(u8),
     /// Overwrites in place: these units stay on their die and are not gathered.
     InPlace,
@@ -61,7 +60,7 @@ impl Pieces {
 /// Lanes for loose pieces, then as many for whole pages, then possibly as many for relocations.
 #[derive(Clone, Debug)]
 pub struct Packed {
-    loose: Hinted,
+    pub loose: Hinted,
     dies: u32,
     page_units: usize,
     /// Files that were written before the current one, the least recent first.
@@ -81,11 +80,10 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// The policy for these frontiers.
-    pub fn new(geometry: &Geometry, frontiers: &Frontiers) -> Self {
+    pub fn new(geometry: &Geometry, loose: Hinted) -> Self {
         let current = Pieces { file: File::InPlace, units: Vec::new(), die: 0, scattered: false };
         Self {
-            loose: Hinted::new(geometry, frontiers),
+            loose,
             dies: geometry.dies(),
             page_units: geometry.multi_page_units() as usize,
             inactive: Vec::new(),
@@ -99,7 +97,6 @@ impl Packed {
         }
     }
 
-    /// A command with `units` units follows.
     pub fn begin_command(&mut self, units: u32) {
         self.units_left = units as usize;
         self.begins = true;
@@ -130,10 +127,6 @@ impl Packed {
         if let Some(last) = self.last {
             self.current.continue_after(last);
         }
-    }
-
-    fn after(&self, die: u32) -> u32 {
-        if die + 1 == self.dies { 0 } else { die + 1 }
     }
 
     /// Determines the file of the command that begins with this unit.
@@ -167,7 +160,7 @@ impl Packed {
     fn switch_to_overwrite(&mut self, die: Option<u32>) {
         self.deactivate();
         self.current.file = File::InPlace;
-        self.current.die = die.unwrap_or_else(|| self.after(self.page_die));
+        self.current.die = die.unwrap_or_else(|| self.loose.after(self.page_die));
     }
 
     /// Switches to a file. `last_die` has its last page if the file is not remembered.
@@ -178,7 +171,7 @@ impl Packed {
             return;
         }
         self.current.file = file;
-        self.current.die = self.after(last_die);
+        self.current.die = self.loose.after(last_die);
     }
 
     /// Remembers the pieces of the current file.
@@ -216,7 +209,7 @@ impl Packed {
         self.page_die = pieces.die;
         self.page_left = left as u32;
         self.units_left = coming - left;
-        self.current.die = self.after(self.page_die);
+        self.current.die = self.loose.after(self.page_die);
     }
 
     /// The lane for a unit that begins a command, or is not on a whole page being filled.
@@ -232,14 +225,12 @@ impl Packed {
         if self.page_left > 0 { self.page_lane() } else { self.loose_lane(lpn, locator) }
     }
 
-    /// The lane for a unit that goes to a whole page.
     #[inline]
     fn page_lane(&mut self) -> Lane {
         self.page_left -= 1;
         Lane(self.dies + self.page_die)
     }
 
-    /// The lane for a unit that is written loose.
     fn loose_lane(&mut self, lpn: Lpn, locator: UnitLocator<'_>) -> Lane {
         if self.current.file == File::InPlace {
             return self.loose.host(lpn, Hint::Overwrite, locator);
@@ -249,15 +240,13 @@ impl Packed {
         if self.current.units.len() == self.page_units {
             self.current.units.clear();
             self.current.scattered = false;
-            self.current.die = self.after(die);
+            self.current.die = self.loose.after(die);
         }
         Lane(die)
     }
-}
 
-impl Placement for Packed {
     #[inline]
-    fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
+    pub fn host(&mut self, lpn: Lpn, hint: Hint, locator: UnitLocator<'_>) -> Lane {
         if self.page_left == 0 {
             return self.decide(lpn, hint, locator);
         }
@@ -265,21 +254,12 @@ impl Placement for Packed {
         self.page_lane()
     }
 
-    #[inline]
-    fn relocated(&self, from: Origin) -> Lane {
-        self.loose.relocated(from)
-    }
-
-    fn displaced(&mut self, lane: Lane) {
+    pub fn displaced(&mut self, lane: Lane) {
         if lane.0 < self.dies {
             self.loose.displaced(lane);
         } else {
             self.page_die = lane.0 - self.dies;
-            self.current.die = self.after(self.page_die);
+            self.current.die = self.loose.after(self.page_die);
         }
-    }
-
-    fn ended_run(&mut self, slot: &Slot) {
-        self.loose.ended_run(slot);
     }
 }

@@ -18,8 +18,8 @@ pub struct WriteBuffer {
     held: u64,
     /// Units to be released, soonest first.
     releases: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// The time of the last release.
-    empty_at: Nanos,
+    /// The time of the last release that has been scheduled.
+    pub empty_at: Nanos,
 }
 
 impl WriteBuffer {
@@ -48,11 +48,6 @@ impl WriteBuffer {
     pub fn release_at(&mut self, end: Nanos, units: u32) {
         self.releases.push(Reverse((end, units)));
         self.empty_at = self.empty_at.max(end);
-    }
-
-    /// When the last release that has been scheduled happens.
-    pub fn empty_at(&self) -> Nanos {
-        self.empty_at
     }
 
     /// Empties it: the power was cut at `now`.

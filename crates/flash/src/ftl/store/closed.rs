@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use crate::ftl::victim::Candidates;
-
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +30,8 @@ pub struct Closed {
     lowest: u32,
     /// By time of closing. Also has superblocks that were collected since: their time differs.
     by_age: VecDeque<(u32, u64)>,
-    units: u32,
+    /// Units in a superblock.
+    pub units: u32,
 }
 
 impl Closed {
@@ -78,26 +77,56 @@ impl Closed {
     /// Decrements the valid count of a superblock, if it is closed.
     #[inline]
     pub fn lose_unit(&mut self, superblock: u32) {
-        if self.entries[superblock as usize].position == NONE {
-            return;
-        }
-        self.unlink(superblock);
-        let entry = &mut self.entries[superblock as usize];
-        entry.valid -= 1;
-        let valid = entry.valid;
-        self.link(superblock, valid);
+        self.change_valid(superblock, |valid| valid - 1);
     }
 
     /// Increments the valid count of a superblock, if it is closed.
     pub fn gain_unit(&mut self, superblock: u32) {
+        self.change_valid(superblock, |valid| valid + 1);
+    }
+
+    #[inline]
+    fn change_valid(&mut self, superblock: u32, change: impl FnOnce(u32) -> u32) {
         if self.entries[superblock as usize].position == NONE {
             return;
         }
         self.unlink(superblock);
         let entry = &mut self.entries[superblock as usize];
-        entry.valid += 1;
+        entry.valid = change(entry.valid);
         let valid = entry.valid;
         self.link(superblock, valid);
+    }
+
+    /// The number of closed superblocks.
+    pub fn count(&self) -> usize {
+        self.dense.len()
+    }
+
+    /// The one at an index below `count`, in arbitrary order.
+    pub fn at(&self, index: usize) -> u32 {
+        self.dense[index]
+    }
+
+    pub fn valid(&self, superblock: u32) -> u32 {
+        self.entries[superblock as usize].valid
+    }
+
+    /// Units that the host had written when it was closed.
+    pub fn closed_at(&self, superblock: u32) -> u64 {
+        self.entries[superblock as usize].closed_at
+    }
+
+    /// One with the fewest valid units. At least one superblock must be closed.
+    pub fn fewest_valid(&mut self) -> u32 {
+        while self.heads[self.lowest as usize] == NONE {
+            self.lowest += 1;
+        }
+        self.heads[self.lowest as usize]
+    }
+
+    /// The one that was closed first. At least one superblock must be closed.
+    pub fn oldest(&self) -> u32 {
+        self.by_age.front().expect("a superblock is closed").0
     }
 
     fn is_closed_since(&self, superblock: u32, at: u64) -> bool {
@@ -129,43 +158,9 @@ impl Closed {
     }
 }
 
-impl Candidates for Closed {
-    fn count(&self) -> usize {
-        self.dense.len()
-    }
-
-    fn at(&self, index: usize) -> u32 {
-        self.dense[index]
-    }
-
-    fn units(&self) -> u32 {
-        self.units
-    }
-
-    fn valid(&self, superblock: u32) -> u32 {
-        self.entries[superblock as usize].valid
-    }
-
-    fn closed_at(&self, superblock: u32) -> u64 {
-        self.entries[superblock as usize].closed_at
-    }
-
-    fn fewest_valid(&mut self) -> u32 {
-        while self.heads[self.lowest as usize] == NONE {
-            self.lowest += 1;
-        }
-        self.heads[self.lowest as usize]
-    }
-
-    fn oldest(&self) -> u32 {
-        self.by_age.front().expect("a superblock is closed").0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Closed;
-    use crate::ftl::victim::Candidates;
     use ssdlab_time::Random;
 
     #[test]

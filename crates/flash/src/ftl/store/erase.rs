@@ -67,7 +67,7 @@ impl UnitStore {
     fn safe_at(&mut self) -> Option<Nanos> {
         let first = self.emptied.waiting.front_mut()?;
         if first.safe_at.is_none() && self.frontiers.programmed_up_to(&first.written) {
-            first.safe_at = Some(self.undo.programs_end());
+            first.safe_at = Some(self.undo.programs_end);
         }
         first.safe_at
     }
@@ -96,13 +96,13 @@ impl UnitStore {
     /// Erases emptied superblocks in the idle time from `at` to `until`, if that is long enough;
     /// pads partly filled pages first.
     pub fn erase_idle(&mut self, at: Nanos, until: Nanos, media: &mut impl Media) {
-        if at.max(self.undo.programs_end()) >= until || self.emptied.is_empty() {
+        if at.max(self.undo.programs_end) >= until || self.emptied.is_empty() {
             return;
         }
         for lane in self.frontiers.lanes() {
             self.pad(lane, at, media);
         }
-        let safe_at = self.undo.programs_end().max(at);
+        let safe_at = self.undo.programs_end.max(at);
         if safe_at < until {
             self.erase_emptied(safe_at, media);
         }

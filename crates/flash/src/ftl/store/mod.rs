@@ -12,6 +12,7 @@ mod undo;
 use ssdlab_time::Nanos;
 
 use buffer::WriteBuffer;
+pub use closed::Closed;
 use erase::Emptied;
 pub use power::LostUnit;
 use retire::Retirement;
@@ -21,10 +22,9 @@ use superblocks::Superblocks;
 use undo::Undo;
 
 use super::map::{L2p, Lpn};
-use super::placement::{Frontiers, Hint, Lane, OpenPage, Placement, Policy, Slot, UnitLocator};
-use crate::cause::Cause;
+use super::placement::{Frontiers, Hint, Lane, OpenPage, Policy, Slot, UnitLocator};
 use crate::config::Profile;
-use crate::counters::Counters;
+use crate::counters::{Cause, Counters};
 use crate::nand::{Media, Place, Ppn};
 
 /// Where a unit's current content is.
@@ -197,7 +197,7 @@ impl UnitStore {
     /// the number of padding units.
     pub fn pad(&mut self, lane: Lane, at: Nanos, media: &mut impl Media) -> u32 {
         let mut padded = 0;
-        while self.frontiers.of(lane).open_units() > 0 {
+        while self.frontiers.of(lane).open_units > 0 {
             let slot = self.take_slot(lane, u32::MAX);
             self.write_slot(Cause::Padding, &slot, at, media);
             padded += slot.units;
@@ -209,7 +209,7 @@ impl UnitStore {
     /// cache.
     pub fn pad_host_lanes(&mut self, at: Nanos, media: &mut impl Media) -> u32 {
         self.placement.flushed();
-        if let Some(slc) = self.frontiers.slc() {
+        if let Some(slc) = self.frontiers.slc {
             self.pad(slc, at, media);
         }
         self.frontiers.host_lanes().map(|lane| self.pad(lane, at, media)).sum()
@@ -228,7 +228,7 @@ impl UnitStore {
     /// left empty. An unused superblock stays open.
     pub fn give_up_rest(&mut self, lane: Lane) -> u32 {
         let frontier = self.frontiers.of(lane);
-        let (superblock, undo_log) = (frontier.superblock(), frontier.undo_log());
+        let (superblock, undo_log) = (frontier.superblock, frontier.undo_log);
         let left = frontier.give_up();
         if left > 0 {
             self.close(superblock);
@@ -251,7 +251,7 @@ impl UnitStore {
     /// The lane of the SLC cache, if the cache takes the next host unit.
     #[inline]
     pub fn slc_lane(&mut self, at: Nanos, media: &mut impl Media) -> Option<Lane> {
-        let lane = self.frontiers.slc()?;
+        let lane = self.frontiers.slc?;
         (!self.frontiers.of(lane).is_full() || self.open_slc(lane, at, media)).then_some(lane)
     }
 
@@ -280,7 +280,7 @@ impl UnitStore {
     ///
     /// Looks at every mapping unit: for tests.
     pub fn assert_consistent(&self) {
-        let (mut mapped, p2l) = (0, self.superblocks.p2l());
+        let (mut mapped, p2l) = (0, &self.superblocks.p2l);
         for lpn in self.l2p.lpns() {
             if let Some(ppn) = self.l2p.get(lpn) {
                 mapped += 1;

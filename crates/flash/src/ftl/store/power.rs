@@ -23,7 +23,7 @@ use ssdlab_time::Nanos;
 
 use super::UnitStore;
 use super::undo::Replaced;
-use crate::cause::Cause;
+use crate::counters::Cause;
 use crate::nand::{Media, Ppn};
 
 /// A mapping unit whose newest content a power cut lost.
@@ -63,7 +63,7 @@ impl UnitStore {
             let was_filled = self.frontiers.is_filled(lane);
             let frontier = self.frontiers.of(lane);
             frontier.skip_open_pages();
-            let (superblock, undo_log) = (frontier.superblock(), frontier.undo_log());
+            let (superblock, undo_log) = (frontier.superblock, frontier.undo_log);
             if self.frontiers.is_filled(lane) && !was_filled {
                 self.close(superblock);
                 self.undo.filled(undo_log);
@@ -82,7 +82,7 @@ impl UnitStore {
         for superblock in superblocks {
             for offset in 0..self.superblock_units {
                 let ppn = self.superblocks.splitter.ppn(superblock, offset);
-                if self.superblocks.p2l().is_valid(ppn) {
+                if self.superblocks.p2l.is_valid(ppn) {
                     lost.extend(self.roll_back_unit(ppn, now));
                 }
             }
@@ -94,7 +94,7 @@ impl UnitStore {
     /// Rolls a current unit back, if its page is not in flash; returns what the host lost.
     fn roll_back_unit(&mut self, current: Ppn, now: Nanos) -> Option<LostUnit> {
         self.replaced(current, now)?;
-        let lpn = self.superblocks.p2l().lpn(current);
+        let lpn = self.superblocks.p2l.lpn(current);
         let (mut writes, mut at) = (0, Some(current));
         while let Some(ppn) = at
             && let Some(replaced) = self.replaced(ppn, now)
@@ -108,7 +108,7 @@ impl UnitStore {
                 self.l2p.clear(lpn);
             }
             Some(older) => {
-                let found = self.superblocks.p2l().lpn(older);
+                let found = self.superblocks.p2l.lpn(older);
                 assert_eq!(found, lpn, "older content is still in its place");
                 let (superblock, _) = self.superblocks.splitter.superblock(older);
                 self.superblocks.restore(superblock, older);

@@ -20,18 +20,13 @@ use crate::config::{Failure, Profile};
 pub struct Retirement {
     /// `None` if blocks never fail.
     lives: Option<Lives>,
-    service: Service,
+    /// Superblocks in service, and whether the drive accepts writes.
+    pub service: Service,
 }
 
 impl Retirement {
-    /// A new drive.
     pub fn new(profile: &Profile, seed: u64) -> Self {
         Self { lives: Lives::new(profile, seed), service: Service::new(profile) }
-    }
-
-    /// Superblocks in service, and whether the drive accepts writes.
-    pub fn service(&self) -> Service {
-        self.service
     }
 
     /// Whether a superblock that was just erased is retired.

@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 
 use crate::config::{Profile, SlcMode};
 
-/// The superblocks of the SLC cache.
 #[derive(Clone, Debug)]
 pub struct SlcCache {
     mode: SlcMode,
@@ -62,12 +61,10 @@ impl SlcCache {
         self.free.pop_front()
     }
 
-    /// Adds a superblock that has been filled.
     pub fn add_full(&mut self, superblock: u32) {
         self.full.push_back(superblock);
     }
 
-    /// Whether it has a full superblock.
     pub fn has_full(&self) -> bool {
         !self.full.is_empty()
     }

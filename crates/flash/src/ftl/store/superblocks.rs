@@ -6,7 +6,6 @@ use std::collections::BinaryHeap;
 use super::closed::Closed;
 use crate::config::{Profile, WearLevelling};
 use crate::ftl::map::{Lpn, P2l};
-use crate::ftl::victim::Candidates;
 use crate::inspect::{Superblock, SuperblockState as State};
 use crate::nand::{Place, Ppn, Splitter};
 
@@ -15,15 +14,19 @@ use crate::nand::{Place, Ppn, Splitter};
 pub struct Superblocks {
     pub splitter: Splitter,
     has_slc: bool,
-    table: Vec<Superblock>,
+    /// By number.
+    pub table: Vec<Superblock>,
     /// By erase count, if wear is levelled, then by how long they have been free.
     free: BinaryHeap<Reverse<(u32, u64, u32)>>,
     /// The number of times that a superblock became free.
     frees: u64,
     levels_wear: bool,
-    erases_most: u32,
-    closed: Closed,
-    p2l: P2l,
+    /// The erase count of the most worn superblock.
+    pub erases_most: u32,
+    /// The possible victims.
+    pub closed: Closed,
+    /// The unit and validity of each address.
+    pub p2l: P2l,
 }
 
 impl Superblocks {
@@ -45,7 +48,6 @@ impl Superblocks {
         }
     }
 
-    /// The number of free superblocks.
     pub fn free_count(&self) -> usize {
         self.free.len()
     }
@@ -56,8 +58,8 @@ impl Superblocks {
     /// # Panics
     /// If none is free: collection must keep one in reserve.
     pub fn take_free(&mut self) -> u32 {
-        let Reverse((_, _, superblock)) =
-            self.free.pop().expect("collection keeps a free superblock");
+        let next = self.free.pop();
+        let Reverse((_, _, superblock)) = next.expect("collection keeps a free superblock");
         self.table[superblock as usize].state = State::Open;
         superblock
     }
@@ -68,11 +70,6 @@ impl Superblocks {
         let entry = &mut self.table[superblock as usize];
         entry.state = State::Closed;
         self.closed.add(superblock, entry.valid, now);
-    }
-
-    /// The possible victims.
-    pub fn closed(&mut self) -> &mut Closed {
-        &mut self.closed
     }
 
     /// Marks a closed superblock as the victim.
@@ -115,7 +112,6 @@ impl Superblocks {
         self.table[superblock as usize].state = State::Retired;
     }
 
-    /// Records the host stream that fills a superblock.
     pub fn set_stream(&mut self, superblock: u32, stream: u8) {
         self.table[superblock as usize].stream = stream;
     }
@@ -137,7 +133,6 @@ impl Superblocks {
         self.table[superblock as usize].state = State::Closed;
     }
 
-    /// Whether it is in the SLC cache.
     #[inline]
     pub fn is_slc(&self, superblock: u32) -> bool {
         self.table[superblock as usize].slc
@@ -148,12 +143,6 @@ impl Superblocks {
     pub fn place(&self, superblock: u32, offset: u32) -> Place {
         let slc = self.has_slc && self.is_slc(superblock);
         Place { slc, ..self.splitter.place(superblock, offset) }
-    }
-
-    /// The unit and validity of each address.
-    #[inline]
-    pub fn p2l(&self) -> &P2l {
-        &self.p2l
     }
 
     /// Records that a unit is written to an address.
@@ -187,14 +176,8 @@ impl Superblocks {
         self.table[superblock as usize].valid -= mask.count_ones();
     }
 
-    /// The number of valid units of a superblock.
     pub fn valid(&self, superblock: u32) -> u32 {
         self.table[superblock as usize].valid
-    }
-
-    /// The erase count of the most worn superblock.
-    pub fn erases_most(&self) -> u32 {
-        self.erases_most
     }
 
     /// The closed superblock erased least often, and its erase count.
@@ -205,17 +188,10 @@ impl Superblocks {
             .min_by_key(|(superblock, erases)| (*erases, *superblock))
     }
 
-    /// All superblocks by number.
-    pub fn all(&self) -> &[Superblock] {
-        &self.table
-    }
-
-    /// Whether it is erased.
     pub fn is_free(&self, superblock: u32) -> bool {
         self.table[superblock as usize].state == State::Free
     }
 
-    /// The sum of all valid counts.
     pub fn valid_sum(&self) -> u64 {
         self.table.iter().map(|entry| u64::from(entry.valid)).sum()
     }

@@ -23,7 +23,7 @@ pub struct Undo {
     /// Writes that were in flash by then cannot be undone.
     forgotten_before: Nanos,
     /// When the last program of the drive ends.
-    programs_end: Nanos,
+    pub programs_end: Nanos,
 }
 
 /// The units written to one superblock.
@@ -60,7 +60,6 @@ const NOT_YET: Nanos = Nanos::MAX;
 const NO_LOG: u32 = u32::MAX;
 
 impl Undo {
-    /// No logs.
     pub fn new(geometry: &Geometry) -> Self {
         Self {
             logs: Vec::new(),
@@ -117,11 +116,6 @@ impl Undo {
         log.page_ends[page] = end;
         log.last_end = log.last_end.max(end);
         self.programs_end = self.programs_end.max(end);
-    }
-
-    /// When the last program of the drive ends.
-    pub fn programs_end(&self) -> Nanos {
-        self.programs_end
     }
 
     /// Records that the log's superblock has no room left.

@@ -6,9 +6,9 @@
 
 use ssdlab_device::Op;
 
-use super::Parse;
+use super::Parsed;
 use crate::trace::Entry;
-use crate::trace::fields::{Fields, Message, invalid};
+use crate::trace::fields::{Fields, invalid};
 
 #[derive(Default)]
 pub struct Blkparse {
@@ -16,8 +16,8 @@ pub struct Blkparse {
     is_summary: bool,
 }
 
-impl Parse for Blkparse {
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Message> {
+impl Blkparse {
+    pub fn line(&mut self, line: &[u8]) -> Parsed {
         self.is_summary |= line.starts_with(b"CPU") || line.starts_with(b"Total");
         if self.is_summary {
             return Ok(None);

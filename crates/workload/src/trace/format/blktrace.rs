@@ -38,10 +38,6 @@ pub enum Record {
     End,
 }
 
-/// Reads the next record.
-///
-/// # Errors
-/// Why the record is invalid.
 pub fn next(bytes: &mut impl Read) -> Result<Record, Message> {
     let mut record = [0; RECORD];
     match read(bytes, &mut record)? {

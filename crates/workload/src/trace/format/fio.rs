@@ -7,7 +7,7 @@
 use ssdlab_device::Op;
 use ssdlab_time::Nanos;
 
-use super::Parse;
+use super::Parsed;
 use crate::trace::Entry;
 use crate::trace::fields::{Fields, Message, invalid};
 
@@ -21,8 +21,8 @@ pub struct Iolog {
     files: Vec<Vec<u8>>,
 }
 
-impl Parse for Iolog {
-    fn line(&mut self, line: &[u8]) -> Result<Option<Entry>, Message> {
+impl Iolog {
+    pub fn line(&mut self, line: &[u8]) -> Parsed {
         if self.version == 0 {
             self.version = match line.trim_ascii() {
                 b"fio version 2 iolog" => 2,
@@ -62,9 +62,7 @@ impl Parse for Iolog {
         let (offset, length) = if op == Op::Flush { (0, 0) } else { (offset, length) };
         Ok(Some(Entry { volume, ..Entry::new(at, op, offset, length) }))
     }
-}
 
-impl Iolog {
     fn volume(&mut self, file: &[u8]) -> u32 {
         let known = self.files.iter().position(|known| known == file);
         known.unwrap_or_else(|| {

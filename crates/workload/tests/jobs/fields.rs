@@ -1,33 +1,9 @@
 //! Jobs as JSON, and the errors of invalid ones.
 
 use ssdlab_device::{Device, Op};
-use ssdlab_flash::{Profile, Ssd};
 use ssdlab_workload::{Arrival, HintKind, Job, ListedHint, ListedRequest, PatternKind, Sync};
 
-const PROFILE: &str = r#"
-[drive]
-model = "Test"
-capacity = "64 MiB"
-interface = "sata"
-[link]
-bandwidth = "500 MB/s"
-read_overhead = "20 us"
-write_overhead = "5 us"
-[flash]
-channels = 2
-dies_per_channel = 2
-planes = 2
-page = "16 KiB"
-pages_per_block = 16
-read = ["40 us"]
-program = "700 us"
-erase = "3 ms"
-channel_bandwidth = "400 MB/s"
-[ftl]
-spare = 0.28
-[buffer]
-size = "1 MiB"
-"#;
+use crate::twin;
 
 fn valid() -> Job {
     Job { length_bytes: 1 << 20, block_bytes: 4096, amount_bytes: 1 << 20, ..Job::new(Op::Write) }
@@ -35,7 +11,7 @@ fn valid() -> Job {
 
 /// The error of a job on a drive with a queue of 32.
 fn refusal(job: &Job) -> String {
-    let twin = Ssd::new(&Profile::from_toml(PROFILE).unwrap(), 0);
+    let twin = twin(&[("\"nvme\"", "\"sata\"")]);
     assert_eq!((twin.queue_depth(), twin.sector_bytes()), (32, 512));
     job.check(&twin).unwrap_err().to_string()
 }
@@ -116,6 +92,7 @@ fn an_invalid_field_is_named_with_its_allowed_values() {
     let extents = |list| pattern(Extents { list, random: false });
     let mixed = |mix: &[(u64, f64)]| Job { block_bytes: 0, block_mix: mix.to_vec(), ..valid() };
     let sync = Sync::Flush { every: 1 };
+    let [stream_0, stream] = [0, 256].map(|number| HintKind::Stream { number });
     for (job, message) in [
         (Job { queue_depth: 0, ..valid() }, "queue_depth is 0; may be 1 to 1024"),
         (Job { interval_ms: 0, ..valid() }, "interval_ms is 0; may be 1 or more"),
@@ -144,14 +121,8 @@ fn an_invalid_field_is_named_with_its_allowed_values() {
         (extents(vec![]), "pattern.extents.list is empty; may be one extent or more"),
         (extents(vec![(0, 512)]), "pattern.extents.list is [0, 512]; may be"),
         (extents(vec![(1 << 20, 4096)]), "pattern.extents.list is [1048576, 4096]; may be"),
-        (
-            Job { hint: HintKind::Stream { number: 256 }, ..valid() },
-            "hint.stream.number is 256; may be 0 to 255",
-        ),
-        (
-            Job { hint: HintKind::Overwrite, ..Job::new(Op::Read) },
-            "hint is given; may be none unless op is write",
-        ),
+        (Job { hint: stream, ..valid() }, "hint.stream.number is 256; may be 0 to 255"),
+        (Job { hint: stream_0, ..Job::new(Op::Read) }, "hint is given; may be none unless op is"),
         (Job { threads: 0, ..valid() }, "threads is 0; may be 1 to 256"),
         (Job { threads: 200, length_bytes: 1 << 16, ..valid() }, "threads is 200; may be 1 to 16"),
         (Job { amount_bytes: 0, ..valid() }, "amount_bytes is 0; may be one block or more"),

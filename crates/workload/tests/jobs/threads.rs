@@ -1,12 +1,13 @@
 //! One job on several queues of one file.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use ssdlab_device::{Interval, Op};
 use ssdlab_uring::{OpenOptions, UringDevice};
 use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, run_threads};
+
+use crate::{file_of_ones, keep_running};
 
 const SIZE: u64 = 16 << 20;
 
@@ -31,20 +32,12 @@ fn outcome(path: &Path, job: &Job) -> Outcome {
         first.sibling(&OpenOptions { seed: number as u64, ..options.clone() }).unwrap()
     };
     let mut devices: Vec<UringDevice> = (0..job.threads).map(sibling).collect();
-    run_threads(&mut devices, job, &mut |_| ControlFlow::Continue(())).unwrap()
-}
-
-fn file() -> (tempfile::TempDir, std::path::PathBuf) {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let path = folder.path().join("file");
-    std::fs::write(&path, vec![0; SIZE as usize]).unwrap();
-    std::fs::File::open(&path).unwrap().sync_all().unwrap();
-    (folder, path)
+    run_threads(&mut devices, job, &mut keep_running).unwrap()
 }
 
 #[test]
 fn four_threads_write_every_block_once_with_unique_content() {
-    let (_folder, path) = file();
+    let (_folder, path) = file_of_ones(SIZE);
     for pattern in [PatternKind::Sequential, PatternKind::RandomOnce] {
         let outcome = outcome(&path, &job(Op::Write, pattern));
         let record = &outcome.record;
@@ -58,7 +51,7 @@ fn four_threads_write_every_block_once_with_unique_content() {
 
 #[test]
 fn all_threads_have_the_same_interval_boundaries() {
-    let (_folder, path) = file();
+    let (_folder, path) = file_of_ones(SIZE);
     let outcome = outcome(&path, &job(Op::Read, PatternKind::Random));
     let record = &outcome.record;
     assert!(record.intervals.is_sorted_by(|a, b| a.start < b.start));
@@ -72,7 +65,7 @@ fn all_threads_have_the_same_interval_boundaries() {
 
 #[test]
 fn threads_share_a_rate_and_a_time_limit() {
-    let (_folder, path) = file();
+    let (_folder, path) = file_of_ones(SIZE);
     let arrival = Arrival::Rate { per_s: 2000.0, poisson: false };
     let job =
         Job { arrival, seconds: Some(0.1), amount_bytes: 0, ..job(Op::Read, PatternKind::Random) };

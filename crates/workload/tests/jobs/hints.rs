@@ -1,53 +1,10 @@
 //! The hints of a job's writes.
 
-use std::ops::ControlFlow;
+use ssdlab_device::{Hint, Lba, Op, Request};
+use ssdlab_uring::NullDevice;
+use ssdlab_workload::{HintKind, Job, ListedHint, ListedRequest, PatternKind};
 
-use ssdlab_device::{Completion, Device, DeviceError, Hint, Lba, Op, Request, Wait};
-use ssdlab_time::Nanos;
-use ssdlab_workload::{HintKind, Job, ListedHint, ListedRequest, PatternKind, run};
-
-/// A drive that completes everything at once and records the requests.
-#[derive(Default)]
-struct RecordingDevice {
-    requests: Vec<Request>,
-    completed: usize,
-}
-
-impl Device for RecordingDevice {
-    fn capacity_bytes(&self) -> u64 {
-        1 << 20
-    }
-
-    fn sector_bytes(&self) -> u64 {
-        512
-    }
-
-    fn queue_depth(&self) -> usize {
-        32
-    }
-
-    fn now(&self) -> Nanos {
-        Nanos::ZERO
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        self.requests.push(request);
-        Ok(())
-    }
-
-    fn reap(&mut self, _wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
-        let (submitted, completed) = (Nanos::ZERO, Nanos::ZERO);
-        let new = self.requests[self.completed..].iter();
-        done.extend(new.map(|each| Completion {
-            id: each.id,
-            submitted,
-            completed,
-            outcome: Ok(()),
-        }));
-        self.completed = self.requests.len();
-        Ok(())
-    }
-}
+use crate::recorded;
 
 /// The requests of a job of 12 requests of 8 KiB.
 fn requests_of(hint: HintKind, job: Job) -> Vec<Request> {
@@ -59,11 +16,9 @@ fn requests_of(hint: HintKind, job: Job) -> Vec<Request> {
         queue_depth: 4,
         ..job
     };
-    let mut device = RecordingDevice::default();
-    job.check(&device).unwrap();
-    run(&mut device, &job, &mut |_| ControlFlow::Continue(())).unwrap();
-    assert_eq!(device.requests.len(), 12);
-    device.requests
+    let (_, requests) = recorded(&mut NullDevice::new(32), &job);
+    assert_eq!(requests.len(), 12);
+    requests
 }
 
 #[test]
@@ -110,16 +65,14 @@ fn listed_requests_are_submitted_in_order_with_their_lengths_and_hints() {
         ..Job::new(op)
     };
     for op in [Op::Write, Op::Read] {
-        let mut device = RecordingDevice::default();
-        job(op).check(&device).unwrap();
-        run(&mut device, &job(op), &mut |_| ControlFlow::Continue(())).unwrap();
+        let (_, requests) = recorded(&mut NullDevice::new(32), &job(op));
         let expected_hint = |hint| if op == Op::Write { hint } else { Hint::None };
-        let requests = device.requests.iter().map(|each| (each.lba.get(), each.blocks, each.hint));
+        let requests = requests.iter().map(|each| (each.lba.get(), each.blocks, each.hint));
         let wanted = expected.map(|(lba, blocks, hint)| (lba, blocks, expected_hint(hint)));
         assert_eq!(requests.collect::<Vec<_>>(), wanted, "the list repeats up to the amount");
     }
     let long = Job { block_bytes: 4096, ..job(Op::Write) };
-    assert!(long.check(&RecordingDevice::default()).unwrap_err().to_string().contains("[0, 8192]"));
+    assert!(long.check(&NullDevice::new(32)).unwrap_err().to_string().contains("[0, 8192]"));
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! Latencies of an open loop count from the intended start; a closed loop hides waiting times.
-
-use std::ops::ControlFlow;
+//! Latencies on a twin: of open loops, where they count from the intended start, and of durable
+//! writes.
 
 use ssdlab_device::{Completion, Device, DeviceError, Op, Request, Wait};
-use ssdlab_flash::{Profile, Ssd};
+use ssdlab_flash::Ssd;
 use ssdlab_time::Nanos;
-use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, run};
+use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, Sync};
+
+use crate::{outcome, twin};
 
 const SECOND: u64 = 1_000_000_000;
 const STALL: u64 = 100_000_000;
@@ -20,7 +21,7 @@ struct Stalling {
 
 impl Stalling {
     fn new() -> Self {
-        Self { twin: twin(), held: Vec::new(), now: Nanos::ZERO }
+        Self { twin: fast(), held: Vec::new(), now: Nanos::ZERO }
     }
 }
 
@@ -71,33 +72,9 @@ impl Device for Stalling {
     }
 }
 
-const PROFILE: &str = r#"
-[drive]
-model = "Test"
-capacity = "64 MiB"
-interface = "nvme"
-[link]
-bandwidth = "2000 MB/s"
-read_overhead = "10 us"
-write_overhead = "5 us"
-[flash]
-channels = 2
-dies_per_channel = 2
-planes = 2
-page = "16 KiB"
-pages_per_block = 16
-read = ["40 us"]
-program = "700 us"
-erase = "3 ms"
-channel_bandwidth = "800 MB/s"
-[ftl]
-spare = 0.28
-[buffer]
-size = "1 MiB"
-"#;
-
-fn twin() -> Ssd {
-    Ssd::new(&Profile::from_toml(PROFILE).unwrap(), 0)
+/// A twin with little latency, so that a queue of depth 1 soon recovers from a stall.
+fn fast() -> Ssd {
+    twin(&[("\"1000 MB/s\"", "\"2000 MB/s\""), ("\"20 us\"", "\"10 us\"")])
 }
 
 fn job(arrival: Arrival) -> Job {
@@ -109,11 +86,6 @@ fn job(arrival: Arrival) -> Job {
         seconds: Some(10.0),
         ..Job::new(Op::Read)
     }
-}
-
-fn outcome(device: &mut impl Device, job: &Job) -> Outcome {
-    job.check(device).unwrap();
-    run(device, job, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 #[test]
@@ -145,15 +117,15 @@ fn a_closed_loop_does_not_show_these_stalls_in_p99() {
 
 #[test]
 fn a_steady_twin_serves_an_open_loop_as_fast_as_a_closed_one() {
-    let open = outcome(&mut twin(), &job(Arrival::Rate { per_s: 1000.0, poisson: false }));
-    let closed = outcome(&mut twin(), &job(Arrival::Closed));
+    let open = outcome(&mut fast(), &job(Arrival::Rate { per_s: 1000.0, poisson: false }));
+    let closed = outcome(&mut fast(), &job(Arrival::Closed));
     assert_eq!(open.record.requests, 10_000);
     assert_eq!(open.latency(None).quantile(0.5), closed.latency(None).quantile(0.5));
 }
 
 #[test]
 fn arrivals_above_the_service_rate_wait_and_unserved_ones_are_counted() {
-    let mut twin = twin();
+    let mut twin = fast();
     let closed = outcome(&mut twin, &job(Arrival::Closed));
     let served_per_s = closed.record.requests as f64 / 10.0;
     let open = job(Arrival::Rate { per_s: served_per_s * 2.0, poisson: false });
@@ -163,4 +135,39 @@ fn arrivals_above_the_service_rate_wait_and_unserved_ones_are_counted() {
     assert!((record.unserved as f64 / arrived as f64 - 0.5).abs() < 0.01);
     let latency = outcome(&mut twin, &open).latency(None);
     assert!((latency.max() as f64 / 5e9 - 1.0).abs() < 0.01, "{} ns", latency.max());
+}
+
+/// Sixteen random writes of 4 KiB at depth 1; `protection` is a key of the section `[buffer]`.
+fn written(protection: &str, sync: Sync) -> Outcome {
+    let job = Job {
+        sync,
+        pattern: PatternKind::Random,
+        length_bytes: 1 << 24,
+        block_bytes: 4096,
+        amount_bytes: 16 * 4096,
+        ..Job::new(Op::Write)
+    };
+    outcome(&mut twin(&[("power_loss_protection = false", protection)]), &job)
+}
+
+#[test]
+fn a_durable_write_waits_for_its_program_unless_capacitors_protect_the_buffer() {
+    let fast = |outcome: &Outcome| outcome.latency(Some(Op::Write)).max() < 20_000;
+    assert!(fast(&written("", Sync::None)));
+    let durable = written("", Sync::Durable).latency(Some(Op::Write));
+    assert!(durable.quantile(0.0) >= 700_000, "{} ns", durable.quantile(0.0));
+    assert!(fast(&written("power_loss_protection = true", Sync::Durable)));
+    assert!(fast(&written("honours_flush = false", Sync::Durable)));
+}
+
+#[test]
+fn a_flush_after_each_write_costs_the_same_and_is_counted_separately() {
+    let flushed = written("", Sync::Flush { every: 1 });
+    assert!(flushed.latency(Some(Op::Write)).max() < 20_000);
+    let flush = flushed.latency(Some(Op::Flush));
+    assert_eq!(flush.count(), 16);
+    assert!(flush.quantile(0.0) >= 700_000);
+    let durable = written("", Sync::Durable).record;
+    let ratio = flushed.record.end.as_secs_f64() / durable.end.as_secs_f64();
+    assert!((0.95..1.1).contains(&ratio), "{ratio}");
 }

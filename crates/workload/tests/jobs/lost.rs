@@ -2,52 +2,16 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ssdlab_device::{Completion, Device, DeviceError, Op, Request, Wait};
-use ssdlab_time::Nanos;
+use ssdlab_device::{Device, DeviceError, Op};
 use ssdlab_uring::{NullDevice, OpenOptions, SyncDevice, UringDevice};
-use ssdlab_workload::{Job, Outcome, PatternKind, run, run_threads};
+use ssdlab_workload::{Job, Outcome, PatternKind, Progress, Watch, run, run_threads};
 
-/// A device that fails after a number of calls: it accepts no more requests, or returns no more
-/// completions.
-struct FailingDevice {
-    device: NullDevice,
-    submits_left: u32,
-    reaps_left: u32,
-}
-
-impl Device for FailingDevice {
-    fn capacity_bytes(&self) -> u64 {
-        self.device.capacity_bytes()
-    }
-
-    fn sector_bytes(&self) -> u64 {
-        self.device.sector_bytes()
-    }
-
-    fn queue_depth(&self) -> usize {
-        self.device.queue_depth()
-    }
-
-    fn now(&self) -> Nanos {
-        self.device.now()
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        self.submits_left = self.submits_left.checked_sub(1).ok_or_else(gone)?;
-        self.device.submit(request)
-    }
-
-    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
-        self.reaps_left = self.reaps_left.checked_sub(1).ok_or_else(gone)?;
-        self.device.reap(wait, done)
-    }
-}
+use crate::{Call, Hooked, file_of_ones, keep_running};
 
 fn gone() -> DeviceError {
     DeviceError::System { what: "submitting", source: std::io::ErrorKind::NotConnected.into() }
@@ -64,10 +28,18 @@ fn endless() -> Job {
     }
 }
 
-fn run_and_fail(submits_left: u32, reaps_left: u32) -> Result<Outcome, DeviceError> {
-    let device = NullDevice::new(32);
-    let mut device = FailingDevice { device, submits_left, reaps_left };
-    run(&mut device, &endless(), &mut |_| ControlFlow::Continue(()))
+/// Runs a job on a device that fails after these numbers of calls.
+fn run_and_fail(mut submits_left: u32, mut reaps_left: u32) -> Result<Outcome, DeviceError> {
+    let hook = |call: Call| {
+        let left = match call {
+            Call::Submit(_) => &mut submits_left,
+            Call::Reap => &mut reaps_left,
+        };
+        *left = left.checked_sub(1).ok_or_else(gone)?;
+        Ok(())
+    };
+    let device = &mut NullDevice::new(32);
+    run(&mut Hooked { device, hook }, &endless(), &mut keep_running)
 }
 
 #[test]
@@ -105,11 +77,7 @@ impl Loop {
     /// Prints a message and returns `None` if this process may not attach one.
     fn attach() -> Option<Self> {
         let root = std::fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0);
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let file = folder.path().join("disk");
-        let mut made = File::create(&file).unwrap();
-        made.write_all(&vec![1; 8 << 20]).unwrap();
-        made.sync_all().unwrap();
+        let (folder, file) = file_of_ones(8 << 20);
         let attached = Command::new("losetup").args(["--find", "--show"]).arg(&file).output();
         match attached {
             Ok(output) if root && output.status.success() => {
@@ -138,15 +106,19 @@ impl Drop for Loop {
     }
 }
 
-/// Runs an endless job, and detaches the device after 2000 requests.
-fn lose<D: Device>(attached: &Loop, device: &mut D) -> Outcome {
-    run(device, &endless(), &mut |progress| {
+/// Detaches the device after 2000 requests.
+fn detaching(attached: &Loop) -> impl Watch {
+    |progress: Progress| {
         if progress.done >= 2000 {
             attached.detach();
         }
         ControlFlow::Continue(())
-    })
-    .unwrap()
+    }
+}
+
+/// Runs an endless job, during which the device is detached.
+fn lose<D: Device>(attached: &Loop, device: &mut D) -> Outcome {
+    run(device, &endless(), &mut detaching(attached)).unwrap()
 }
 
 fn check_measurements(outcome: &Outcome) {
@@ -179,13 +151,7 @@ fn a_failure_in_one_thread_ends_all_threads() {
     let mut devices: Vec<UringDevice> =
         (0..3).map(|_| first.sibling(&OpenOptions::default()).unwrap()).collect();
     let job = Job { threads: 3, ..endless() };
-    let outcome = run_threads(&mut devices, &job, &mut |progress| {
-        if progress.done >= 2000 {
-            attached.detach();
-        }
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    let outcome = run_threads(&mut devices, &job, &mut detaching(&attached)).unwrap();
     check_measurements(&outcome);
     assert!(!outcome.stopped, "the watcher did not stop it");
 }

@@ -1,14 +1,15 @@
 //! The requirements of every `Device`: one generic test body, run on a twin and on a real file.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::ops::ControlFlow;
 
-use ssdlab_device::{Completion, Device, DeviceError, Interval, Lba, Op, Request, Wait};
-use ssdlab_flash::{Profile, Ssd};
+use ssdlab_device::{Device, DeviceError, Interval, Lba, Op, Request, Wait};
+use ssdlab_flash::Ssd;
 use ssdlab_time::Nanos;
 use ssdlab_uring::{OpenOptions, UringDevice};
-use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, Progress, Sync, rest, run};
+use ssdlab_workload::{Arrival, Job, PatternKind, Progress, Sync, rest, run};
+
+use crate::{file_of_ones, keep_running, outcome, recorded, twin};
 
 const SIZE: u64 = 16 << 20;
 
@@ -148,18 +149,6 @@ fn runs_jobs_of_every_kind(device: &mut impl Device) {
     }
 }
 
-fn keep_running(_: Progress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
-fn checked(device: &mut impl Device, job: &Job) -> Outcome {
-    job.check(device).unwrap_or_else(|error| panic!("{error}"));
-    let outcome = run(device, job, &mut keep_running).unwrap();
-    assert_eq!((outcome.record.errors, outcome.stopped), (0, false));
-    assert!(outcome.failure.is_none());
-    outcome
-}
-
 fn runs_every_pattern_within_its_region(device: &mut impl Device) {
     use PatternKind::{Aligned, Extents, Strided, Zipf};
     for pattern in [
@@ -172,15 +161,11 @@ fn runs_every_pattern_within_its_region(device: &mut impl Device) {
         for op in [Op::Write, Op::Read] {
             let (offset_bytes, length_bytes) = (SIZE / 4, 3 * SIZE / 4);
             let job = Job { offset_bytes, length_bytes, ..job(op, pattern.clone(), 8) };
-            let mut recording = RecordingDevice::new(device);
-            assert_eq!(
-                checked(&mut recording, &job).record.requests,
-                job.requests(),
-                "{pattern:?}"
-            );
+            let (outcome, requests) = recorded(device, &job);
+            assert_eq!(outcome.record.requests, job.requests(), "{pattern:?}");
             let inside =
                 |r: &Request| r.lba.bytes() >= SIZE / 4 && r.lba.bytes() + r.bytes() <= SIZE;
-            assert!(recording.requests.iter().all(inside), "{pattern:?}");
+            assert!(requests.iter().all(inside), "{pattern:?}");
         }
     }
 }
@@ -194,22 +179,20 @@ fn mixes_operations_and_lengths_by_their_shares(device: &mut impl Device) {
         amount_bytes: 1 << 23,
         ..job(Op::Write, PatternKind::Random, 8)
     };
-    let mut recording = RecordingDevice::new(device);
-    let outcome = checked(&mut recording, &job);
+    let (outcome, requests) = recorded(device, &job);
     let share = |wanted: &dyn Fn(&Request) -> bool| {
-        recording.requests.iter().filter(|r| wanted(r)).count() as f64
-            / recording.requests.len() as f64
+        requests.iter().filter(|r| wanted(r)).count() as f64 / requests.len() as f64
     };
     for (op, wanted) in [(Op::Read, 0.6), (Op::Trim, 0.1), (Op::Write, 0.3)] {
         let seen = share(&|request| request.op == op);
         assert!((seen - wanted).abs() < 0.06, "{op:?}: {seen}");
         let counted = outcome.latency(Some(op)).count();
-        assert_eq!(counted, recording.requests.iter().filter(|r| r.op == op).count() as u64);
+        assert_eq!(counted, requests.iter().filter(|r| r.op == op).count() as u64);
         let tallies = outcome.record.intervals.iter().map(|i| i.by_op[op.index()]);
         assert_eq!(tallies.map(|tally| tally.requests).sum::<u64>(), counted);
     }
     assert!((share(&|request| request.bytes() == 4096) - 0.75).abs() < 0.06);
-    let bytes: u64 = recording.requests.iter().map(Request::bytes).sum();
+    let bytes: u64 = requests.iter().map(Request::bytes).sum();
     assert!((1 << 23..(1 << 23) + 12288).contains(&bytes), "the amount is in bytes: {bytes}");
     assert_eq!(outcome.record.bytes, bytes);
 }
@@ -217,17 +200,16 @@ fn mixes_operations_and_lengths_by_their_shares(device: &mut impl Device) {
 fn makes_writes_durable_with_both_kinds_of_sync(device: &mut impl Device) {
     let write = job(Op::Write, PatternKind::Random, 4);
     let durable = Job { sync: Sync::Durable, read_share: 0.5, ..write.clone() };
-    let mut recording = RecordingDevice::new(device);
-    assert_eq!(checked(&mut recording, &durable).record.requests, durable.requests());
-    assert!(recording.requests.iter().all(|request| request.durable == (request.op == Op::Write)));
+    let (outcome, requests) = recorded(device, &durable);
+    assert_eq!(outcome.record.requests, durable.requests());
+    assert!(requests.iter().all(|request| request.durable == (request.op == Op::Write)));
     let flushed = Job { sync: Sync::Flush { every: 2 }, amount_bytes: 101 * 16384, ..write };
-    let mut recording = RecordingDevice::new(device);
-    let outcome = checked(&mut recording, &flushed);
+    let (outcome, requests) = recorded(device, &flushed);
     assert_eq!(outcome.latency(Some(Op::Write)).count(), 101);
     assert_eq!(outcome.latency(Some(Op::Flush)).count(), 50);
     assert_eq!(outcome.record.bytes, 101 * 16384);
-    for (count, flush) in recording.requests.iter().enumerate().filter(|(_, r)| r.op == Op::Flush) {
-        let before = &recording.requests[..count];
+    for (count, flush) in requests.iter().enumerate().filter(|(_, r)| r.op == Op::Flush) {
+        let before = &requests[..count];
         let earlier = before.iter().filter(|r| r.op == Op::Flush).count();
         assert!(before.len() - earlier >= 2 * (earlier + 1), "{flush:?} comes after two writes");
     }
@@ -238,7 +220,7 @@ fn keeps_the_rate_of_an_open_loop(device: &mut impl Device) {
         let arrival = Arrival::Rate { per_s: 2000.0, poisson };
         let amount_bytes = 300 * 16384;
         let job = Job { arrival, amount_bytes, ..job(Op::Read, PatternKind::Random, 32) };
-        let outcome = checked(device, &job);
+        let outcome = outcome(device, &job);
         let seconds = (outcome.record.end - outcome.record.start).as_secs_f64();
         assert_eq!(outcome.record.requests, 300);
         let shortest = if poisson { 0.1 } else { 0.149 };
@@ -280,45 +262,6 @@ fn served_in(device: &mut impl Device, arrival: Arrival, millis: u64) -> bool {
     true
 }
 
-/// A device that records the requests submitted to it.
-struct RecordingDevice<'a, D> {
-    device: &'a mut D,
-    requests: Vec<Request>,
-}
-
-impl<'a, D> RecordingDevice<'a, D> {
-    fn new(device: &'a mut D) -> Self {
-        Self { device, requests: Vec::new() }
-    }
-}
-
-impl<D: Device> Device for RecordingDevice<'_, D> {
-    fn capacity_bytes(&self) -> u64 {
-        self.device.capacity_bytes()
-    }
-
-    fn sector_bytes(&self) -> u64 {
-        self.device.sector_bytes()
-    }
-
-    fn queue_depth(&self) -> usize {
-        self.device.queue_depth()
-    }
-
-    fn now(&self) -> Nanos {
-        self.device.now()
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        self.requests.push(request);
-        self.device.submit(request)
-    }
-
-    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
-        self.device.reap(wait, done)
-    }
-}
-
 fn can_be_stopped(device: &mut impl Device) {
     let job = job(Op::Read, PatternKind::Random, 8);
     let outcome = run(device, &job, &mut |progress| {
@@ -335,62 +278,42 @@ fn can_be_stopped(device: &mut impl Device) {
 fn queues_requests_beyond_its_queue_depth(device: &mut impl Device) {
     let depth = (device.queue_depth() * 2).min(1024);
     let job = job(Op::Read, PatternKind::Random, depth);
-    let outcome = run(device, &job, &mut keep_running).unwrap();
+    let outcome = outcome(device, &job);
     assert_eq!(outcome.record.requests, job.requests());
     let span = (outcome.record.end - outcome.record.start).get();
     assert!(outcome.latency(None).max() <= span + span / 100, "no latency exceeds the whole job");
 }
 
-const PROFILE: &str = r#"
-[drive]
-model = "Test"
-capacity = "64 MiB"
-interface = "sata"
-[link]
-bandwidth = "500 MB/s"
-read_overhead = "20 us"
-write_overhead = "5 us"
-[flash]
-channels = 2
-dies_per_channel = 2
-planes = 2
-page = "16 KiB"
-pages_per_block = 16
-read = ["40 us", "60 us"]
-program = "700 us"
-erase = "3 ms"
-channel_bandwidth = "400 MB/s"
-[ftl]
-spare = 0.28
-read_ahead = "256 KiB"
-[buffer]
-size = "1 MiB"
-"#;
+/// A SATA drive, whose queue has 32 entries, with a read-ahead and two page types.
+fn sata() -> Ssd {
+    twin(&[
+        ("\"nvme\"", "\"sata\""),
+        ("\"1000 MB/s\"", "\"500 MB/s\""),
+        ("\"50 us\"", "[\"40 us\", \"60 us\"]"),
+        ("[ftl]", "[ftl]\nread_ahead = \"256 KiB\""),
+    ])
+}
 
 #[test]
 fn a_twin_keeps_the_contract() {
-    keeps_the_contract(Ssd::new(&Profile::from_toml(PROFILE).unwrap(), 0));
+    keeps_the_contract(sata());
 }
 
 #[test]
 fn a_real_file_keeps_the_contract() {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let path = folder.path().join("file");
-    std::fs::write(&path, vec![1_u8; SIZE as usize]).unwrap();
-    File::open(&path).unwrap().sync_all().unwrap();
+    let (_folder, path) = file_of_ones(SIZE);
     let options = OpenOptions { writable: true, ..OpenOptions::default() };
     keeps_the_contract(UringDevice::open(&path, &options).unwrap());
 }
 
 #[test]
 fn depth_64_on_a_queue_of_32_doubles_the_latency() {
-    let profile = Profile::from_toml(PROFILE).unwrap();
     let mean = |depth: usize| {
-        let mut drive = Ssd::new(&profile, 0);
+        let mut drive = sata();
         let fill = Job { amount_bytes: SIZE, ..job(Op::Write, PatternKind::Sequential, 4) };
-        run(&mut drive, &fill, &mut keep_running).unwrap();
+        outcome(&mut drive, &fill);
         let read = job(Op::Read, PatternKind::Random, depth);
-        run(&mut drive, &read, &mut keep_running).unwrap().latency(None).mean()
+        outcome(&mut drive, &read).latency(None).mean()
     };
     let (shallow, deep) = (mean(32), mean(64));
     assert!((1.6..2.4).contains(&(deep / shallow)), "32: {shallow} ns, 64: {deep} ns");
