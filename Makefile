@@ -14,7 +14,7 @@ endif
 
 # Two calls of pip at once would spoil the environment.
 .NOTPARALLEL:
-.PHONY: help demo test test-fresh check bench lint build site fuzz
+.PHONY: help demo test test-guest test-fresh check bench lint build site fuzz
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,10 @@ test: .venv/stamp-native .venv/stamp-test ## all tests: Rust, then Python
 	cargo test --package ssdlab-wire --features model --lib --quiet model || failed=1; \
 	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest -n logical || failed=1; \
 	exit $$failed
+
+test-guest: .venv/stamp-native .venv/stamp-test ## Linux guests in QEMU on served twins: fetch their packages, test (an hour)
+	@tools/setup.sh guest
+	@PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest --verbose --reruns=0 tests/serve/test_guest.py
 
 test-fresh: ## on bare Debian 12 and 13, as root and as a user: make demo, make test (needs root; hours)
 	@failed=0; \

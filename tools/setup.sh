@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Set-up steps, called by make: system | packages GROUP | native | test-tools | rust-lints.
+# Set-up steps, called by make: see the end of this file.
 set -eu
 cd "$(dirname "$0")/.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -108,17 +108,91 @@ native() {
     rm -f "$log"
 }
 
-# Clients of block devices. Tests that need a missing one are skipped, visibly.
-test_tools() {
-    local tool missing=""
-    for tool in fio mkfs.ext4 mkfs.xfs mkfs.btrfs nbdcopy nbdfuse nbdsh nbdkit qemu-img; do
+# host_tools PACKAGES COMMAND...: installs the Debian packages if a command is missing. Tests that
+# need a missing one are skipped, visibly.
+host_tools() {
+    local packages=$1 tool missing=""
+    shift
+    for tool in "$@"; do
         PATH="$PATH:/usr/sbin:/sbin" command -v "$tool" >/dev/null || missing="$missing $tool"
     done
     [ -n "$missing" ] || return 0
-    if ! may_install || ! apt_install fio e2fsprogs xfsprogs btrfs-progs libnbd-bin \
-        python3-libnbd nbdkit qemu-utils; then
-        say "missing:$missing; the tests that use them are skipped"
+    # shellcheck disable=SC2086 # package names, split at spaces
+    may_install && apt_install $packages && return
+    say "missing:$missing; the tests that use them are skipped." \
+        "As root on Debian: apt-get install --no-install-recommends $packages"
+}
+
+# Clients of block devices.
+test_tools() {
+    host_tools "fio e2fsprogs xfsprogs btrfs-progs libnbd-bin python3-libnbd nbdkit qemu-utils" \
+        fio mkfs.ext4 mkfs.xfs mkfs.btrfs nbdcopy nbdfuse nbdsh nbdkit qemu-img
+}
+
+# The first of this machine's package sources with the label $1.
+apt_source() {
+    # shellcheck disable=SC2016 # expanded by apt-get
+    apt-get indextargets --format '$(REPO_URI)' "Label: $1" 'Created-By: Packages' | head -n 1
+}
+
+# download RELEASE PACKAGE...: saves packages of a Debian release in the current folder, with their
+# dependencies unless it is a kernel. The mirror, proxies and keys are those of this machine's apt;
+# the package lists and an empty dpkg status are in build/guest/apt. Needs no root.
+download() {
+    local apt=$guest/apt/$1 mirror
+    mirror=$(apt_source Debian)
+    if [ -z "$mirror" ]; then
+        echo "E: apt has no package lists of Debian here (on Debian, as root: apt-get update)"
+        return 1
     fi
+    mkdir -p "$apt/lists/partial" "$apt/archives/partial" partial
+    touch "$apt/status"
+    echo "deb $mirror $1 main" >"$apt/sources.list"
+    printf '%s "%s";\n' Dir::State "$apt" Dir::State::status "$apt/status" Dir::Cache "$apt" \
+        Dir::Cache::archives "$PWD" Dir::Etc::sourcelist "$apt/sources.list" \
+        Dir::Etc::sourceparts - Acquire::Languages none APT::Sandbox::User root >"$apt/apt.conf"
+    export APT_CONFIG=$apt/apt.conf
+    shift
+    apt-get update -o APT::Update::Error-Mode=any || return
+    case $1 in
+    linux-image-*) apt-get download "$(apt-cache depends "$1" | sed -n 's/^ *Depends: //p')" ;;
+    *) apt-get install --yes --download-only --no-install-recommends "$@" ;;
+    esac
+}
+
+# unpack FOLDER RELEASE PACKAGE...: unpacks packages in build/guest/FOLDER, unless it has them.
+unpack() {
+    local folder=$guest/$1 package
+    shift
+    [ "$(cat "$folder/packages" 2>/dev/null)" != "$*" ] || return 0
+    say "fetching packages of Debian $* (into build/guest; nothing is installed)"
+    rm -rf "$folder.new"
+    mkdir -p "$folder.new/debs"
+    if ! (cd "$folder.new/debs" && download "$@") >"$folder.log" 2>&1; then
+        say "cannot fetch $*; the tests that use them are skipped." \
+            "$(grep -m 1 '^[EW]: ' "$folder.log" || tail -n 1 "$folder.log")"
+        rm -rf "$folder.new"
+        return 0
+    fi
+    [ "$folder" != "$guest/tools" ] || rm -f "$folder.new/debs"/libc6_*
+    for package in "$folder.new/debs"/*.deb; do
+        dpkg-deb -x "$package" "$folder.new"
+    done
+    rm -r "$folder.new/debs"
+    echo "$*" >"$folder.new/packages"
+    rm -rf "$folder"
+    mv "$folder.new" "$folder"
+}
+
+# What the guest tests need. Programs in `tools` use this machine's C library.
+guest() {
+    local guest=$PWD/build/guest release
+    release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    host_tools "qemu-system-x86 fio e2fsprogs xfsprogs" qemu-system-x86_64 fio mke2fs xfs_io
+    unpack linux-6.1 bookworm linux-image-cloud-amd64
+    unpack linux-6.12 trixie linux-image-cloud-amd64
+    unpack tools "$release" busybox-static nvme-cli mdadm cryptsetup-bin smartmontools
+    unpack fio trixie fio # writes with placement handles since 3.35
 }
 
 rust_lints() {
@@ -133,7 +207,9 @@ system) system ;;
 packages) packages "${2:?usage: tools/setup.sh packages build | test | site | lint}" ;;
 native) native ;;
 test-tools) test_tools ;;
+guest) guest ;;
 debootstrap) apt_install debootstrap ;;
+apt-source) apt_source "${2:?usage: tools/setup.sh apt-source LABEL}" ;;
 rust-lints) rust_lints ;;
-*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | rust-lints" ;;
+*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | guest | rust-lints" ;;
 esac

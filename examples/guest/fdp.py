@@ -1,13 +1,12 @@
-"""A guest whose fio keeps what dies early apart by placement handles: does a drive move less?
+"""Boots a guest whose fio separates short-lived data by placement handles.
 
-Usage: python examples/guest/fdp.py FOLDER [--kernel 6.12]
+Usage: python examples/guest/fdp.py [--kernel 6.12]
 
 Serves two twins with flexible data placement and boots a guest that writes the same to both, two
-jobs at a time by io_uring_cmd: to one without handles, to the other with a handle a job. Then the
-drives say what they wrote, and which handles' reclaim units have filled. FOLDER holds a kernel,
-busybox, nvme-cli and libnvme1 as Debian packages, and in `fio` a fio of 3.35 or later with all
-that it needs; README.md beside this file says how to get them. Exit status 0 where handles kept
-the jobs apart, and that cost fewer bytes.
+jobs at a time by io_uring_cmd: to one without handles, to the other with a handle per job. Then it
+compares what the drives wrote to their flash, and which handles' reclaim units received data. The
+kernel, nvme-cli and a fio of 3.35 or later are in build/guest, see README.md. Exit status 0 if the
+handles separated the jobs and reduced the writes to flash.
 """
 
 from __future__ import annotations
@@ -21,13 +20,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from guest import KERNEL, PACKAGES, archive, machine, modules, run, unpack, unpacked_program
-from nvme import NVME
+from guest import archive, machine, modules, packages, run, tool, tool_with_libraries
 from twins import counts, twin
 
 MODULES = ("virtio_pci", "virtio_net", "nvme-tcp")
-# Of all packages that fio asks for those that have libraries.
-NEWER = ("fio_*.deb", "lib*.deb", "zlib1g_*.deb")
 LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/ceph")
 TOLD = r"GUEST: (\w+): handles ([\d ]+); (\d+) bytes of the host, (\d+) of the media"
 LOADER = "usr/lib64/ld-linux-x86-64.so.2"
@@ -62,43 +58,34 @@ size = "4 MiB"
 def main() -> int:
     """One boot."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--kernel", default="")
+    parser.add_argument("--kernel", default="6.1")
     arguments = parser.parse_args()
+    linux = packages(f"linux-{arguments.kernel}")
     with tempfile.TemporaryDirectory() as name, ExitStack() as undo:
         folder = Path(name)
-        patterns = (KERNEL.format(arguments.kernel), *PACKAGES, *NVME)
-        unpack(arguments.folder, patterns, folder / "debs")
         initramfs = folder / "initramfs"
-        files = [*content(folder / "debs"), *newer_fio(arguments.folder / "fio", folder)]
-        initramfs.write_bytes(archive(dict(files)))
+        initramfs.write_bytes(archive(dict([*content(linux, folder), *newer_fio()])))
         twins = [folder / each for each in ("mixed", "apart")]
         words = " ".join(f"{each.name}={twin(PROFILE, each, (), undo)}" for each in twins)
-        kernel = next(folder.glob("debs/boot/vmlinuz-*"))
         network = ("-netdev", "user,id=n0,ipv6=off", "-device", "virtio-net-pci,netdev=n0")
         said: list[bytes] = []
-        is_well = run([*machine(kernel, initramfs, words), *network], said.append)
+        is_well = run([*machine(linux, initramfs, words), *network], said.append)
         known = [known_of(each) for each in twins]
         told = re.findall(TOLD, b"".join(said).decode(errors="replace"))
         return 0 if is_well and arrived(known, told) else 1
 
 
-def content(unpacked: Path) -> Iterator[tuple[str, Path]]:
-    """Files of the guest: the path there, the file here."""
+def content(linux: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Files of the guest: the path in the guest, the file on the host."""
     yield "init", Path(__file__).with_name("init-fdp")
-    yield "bin/busybox", unpacked / "bin/busybox"
-    yield from modules(unpacked, MODULES)
-    yield from unpacked_program(unpacked, "usr/sbin/nvme")
+    yield "bin/busybox", tool("busybox")
+    yield from modules(linux, MODULES, folder)
+    yield from tool_with_libraries("nvme")
 
 
-def newer_fio(packages: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """A fio of another Debian in the guest, with that one's libraries and loader beside it."""
-    found = [package for pattern in NEWER for package in sorted(packages.glob(pattern))]
-    if not found:
-        sys.exit(f"{packages} holds no fio; see examples/guest/README.md")
-    prefix = folder / "newer"
-    for package in found:
-        subprocess.run(["dpkg-deb", "-x", str(package), str(prefix)], check=True)
+def newer_fio() -> Iterator[tuple[str, Path]]:
+    """fio of Debian 13, with the libraries and the loader of that release."""
+    prefix = packages("fio")
     loader, fio = prefix / LOADER, prefix / "usr/bin/fio"
     places = ":".join(str(prefix / each) for each in LIBRARIES)
     told = subprocess.run(
@@ -109,7 +96,7 @@ def newer_fio(packages: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     ).stdout
     missing = re.findall(r"(\S+) => not found", told)
     if missing:
-        sys.exit(f"{packages} holds no {', '.join(missing)}; see examples/guest/README.md")
+        sys.exit(f"{fio} needs {', '.join(missing)}")
     yield "newer/fio", fio
     yield "newer/loader", loader
     for name, library in re.findall(r"(\S+) => (/\S+) \(0x", told):

@@ -1,13 +1,12 @@
-"""ssdlab inside a guest whose NVMe driver attaches twins: does it find what they know?
+"""Runs ssdlab in a guest whose NVMe driver attaches twins, and compares its reports with the twins.
 
-Usage: python examples/guest/inside.py FOLDER [--kernel 6.12] [--case CASE ...]
+Usage: python examples/guest/inside.py [--kernel 6.12] [--case CASE ...]
 
-Serves three twins (volatile, lying about flushes, protected), for the cases `stripe`, `spare` and
-`fsync` more that keep their own time, and a witness; boots a guest whose second drive is an image
-of this Python with ssdlab, and runs `init-inside` there.
-FOLDER holds a kernel, busybox, nvme-cli, mdadm, cryptsetup and what they need as Debian packages;
-README.md beside this file says how to get them. Exit status 0 where all that ssdlab said in the
-guest is what the twins know.
+Serves a witness and three twins (volatile, lying about flushes, protected), and more twins at their
+own pace for the cases `stripe`, `spare` and `fsync`. The guest's root is an image of this Python
+with ssdlab; `init-inside` runs there. The kernel, nvme-cli, mdadm and cryptsetup are in
+build/guest, see README.md. Exit status 0 if all that ssdlab reports in the guest agrees with the
+twins.
 """
 
 from __future__ import annotations
@@ -22,26 +21,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import image
-from guest import (
-    KERNEL,
-    PACKAGES,
-    archive,
-    machine,
-    modules,
-    programs,
-    run,
-    unpack,
-    unpacked_program,
-)
+from guest import archive, machine, modules, packages, programs, run, tool, tool_with_libraries
 from twins import SSDLAB, counts, served, twin
 
-TOOLS = (
-    *("nvme-cli_*.deb", "libnvme1_*.deb", "mdadm_*.deb", "cryptsetup-bin_*.deb"),
-    *("libcryptsetup12_*.deb", "libdevmapper1.02.1_*.deb", "dmsetup_*.deb", "libpopt0_*.deb"),
-)
-FROM_TOOLS = ("usr/sbin/nvme", "sbin/mdadm", "sbin/cryptsetup", "sbin/dmsetup")
-# What asks drives for their counters: for the case `spare` alone.
-SMART = ("smartmontools_*.deb", "usr/sbin/smartctl")
+TOOLS = ("nvme", "mdadm", "cryptsetup", "dmsetup", "smartctl")
 FIRST = ("virtio_pci", "virtio_blk", "virtio_net", "nvme-tcp")
 LAYERS = ("raid1", "raid456", "dm-crypt", "xts", "ecb")
 # Words of `ssdlab serve`, and keys of the profile.
@@ -120,16 +103,13 @@ SPARE_OFF = 2.5
 def main() -> int:
     """One boot."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--kernel", default="")
+    parser.add_argument("--kernel", default="6.1")
     parser.add_argument("--case", action="append", choices=tuple(CASES))
     arguments = parser.parse_args()
     cases = arguments.case or ["layers"]
-    patterns = [KERNEL.format(arguments.kernel), *PACKAGES, *TOOLS]
-    patterns += [SMART[0]] if "spare" in cases else []
+    linux = packages(f"linux-{arguments.kernel}")
     with tempfile.TemporaryDirectory() as name, ExitStack() as undo:
         folder = Path(name)
-        unpack(arguments.folder, tuple(patterns), folder / "debs")
         twins: dict[str, Manner] = {each: ((), keys) for each, keys in TWINS.items()}
         for case in cases:
             twins |= {each: (PACED, keys) for each, keys in CASES[case].items()}
@@ -139,7 +119,7 @@ def main() -> int:
             words.append(f"twin={each},{twin(profile, folder / each, manner, undo)}")
         words.append(f"witness={witness(folder, undo)}")
         said: list[bytes] = []
-        is_well = run(prepared(folder, " ".join(words)), said.append)
+        is_well = run(prepared(linux, folder, " ".join(words)), said.append)
         told = b"".join(said).decode(errors="replace")
         return 0 if is_well and ("spare" not in cases or is_spare(told, folder / "spare")) else 1
 
@@ -170,20 +150,19 @@ def witness(folder: Path, undo: ExitStack) -> str:
     return served([*words, *cuts], r"witness on \S+:(\d+)", folder / "witness.told", undo)[1]
 
 
-def prepared(folder: Path, words: str) -> list[str]:
-    """The guest as a command, with its root as a drive that it cannot write to."""
-    debs = folder / "debs"
+def prepared(linux: Path, folder: Path, words: str) -> list[str]:
+    """The command that runs the guest; its root is a read-only drive."""
     initramfs, root = folder / "initramfs", folder / "root"
     first = dict(
         [
             ("init", Path(__file__).with_name("init-image")),
-            ("bin/busybox", debs / "bin/busybox"),
-            *modules(debs, (*FIRST, *LAYERS)),
+            ("bin/busybox", tool("busybox")),
+            *modules(linux, (*FIRST, *LAYERS), folder),
         ]
     )
     initramfs.write_bytes(archive(first))
     image.make(content(folder), folder / "tree", root)
-    command = machine(next(debs.glob("boot/vmlinuz-*")), initramfs, f"clearcpuid=cx16 {words}")
+    command = machine(linux, initramfs, f"clearcpuid=cx16 {words}")
     # NumPy asks for cmpxchg16b; the kernel alone must not use it, see `guest.machine`. With AVX2 as
     # QEMU 7.2 has it NumPy sorts wrongly.
     command[command.index("-cpu") + 1] = "max,-avx2"
@@ -196,14 +175,12 @@ def prepared(folder: Path, words: str) -> list[str]:
 
 
 def content(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Files of the guest's root beside Python: the path there, the file here."""
-    debs = folder / "debs"
+    """Files of the guest's root besides Python: the path in the guest, the file on the host."""
     yield "init-inside", Path(__file__).with_name("init-inside")
-    yield "bin/busybox", debs / "bin/busybox"
+    yield "bin/busybox", tool("busybox")
     yield "secret", folder / "secret"
-    for name in (*FROM_TOOLS, SMART[1]):
-        if (debs / name).exists():
-            yield from unpacked_program(debs, name)
+    for name in TOOLS:
+        yield from tool_with_libraries(name)
     yield from programs()
     yield from image.commands(folder)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import random
 import re
 import subprocess
@@ -15,25 +14,22 @@ import pytest
 from nvme_host import connect_line
 from rig import Serve, need
 
-EXAMPLES = Path(__file__).parents[2] / "examples/guest"
-PACKAGES = Path(os.environ.get("SSDLAB_GUEST", Path.home() / ".cache/ssdlab/guest"))
+ROOT = Path(__file__).parents[2]
 PATIENCE_S = 4000
+KERNELS = ("6.1", "6.12")
 
 
-KERNELS = ("6.1.", "6.12.")
-
-
-def need_packages(kernel: str, *names: str) -> None:
-    """Skips the test if the folder lacks the kernel or another package."""
-    for name in (f"linux-image-{kernel}*", "busybox-static_*", *names):
-        if not list(PACKAGES.glob(f"{name}.deb")):
-            pytest.skip(f"needs {name}.deb in {PACKAGES}: see examples/guest/README.md")
+def need_packages(kernel: str, *folders: str) -> None:
+    """Skips the test if packages have not been fetched."""
+    for folder in (f"build/guest/linux-{kernel}", "build/guest/tools", *folders):
+        if not (ROOT / folder).is_dir():
+            pytest.skip(f"needs packages in {folder}: run `make test-guest`")
 
 
 def guest(script: str, *words: str) -> str:
     """Runs an example, which must succeed; returns its output."""
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / script), *words],
+        [sys.executable, str(ROOT / "examples/guest" / script), *words],
         capture_output=True,
         text=True,
         check=False,
@@ -47,10 +43,10 @@ def guest(script: str, *words: str) -> str:
 def test_a_guests_files_are_intact_and_its_discards_reach_the_twin(
     kernel: str, serve: Serve
 ) -> None:
-    need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "ldd")
+    need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "ldd")
     need_packages(kernel)
     served = serve()
-    guest("guest.py", str(served.socket), str(PACKAGES), "--kernel", kernel)
+    guest("guest.py", str(served.socket), "--kernel", kernel)
     assert served.count("host_write_bytes") >= (8 + 32) << 20
     units = 4096
     assert served.count("host_trims") >= (32 << 20) / units, "deleted files were trimmed"
@@ -58,11 +54,11 @@ def test_a_guests_files_are_intact_and_its_discards_reach_the_twin(
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_guests_nvme_driver_reconnects_after_a_power_cut(kernel: str, serve: Serve) -> None:
-    need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "xfs_io", "ldd")
-    need_packages(kernel, "nvme-cli_*", "libnvme1_*")
+    need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "xfs_io", "ldd")
+    need_packages(kernel)
     served = serve("--nvme-tcp", "127.0.0.1:0", capacity="512 MiB")
     (_, port), name = connect_line(served)
-    words = [str(port), name, str(PACKAGES), "--cut", f"{served.socket}.control"]
+    words = [str(port), name, "--cut", f"{served.socket}.control"]
     guest("nvme.py", *words, "--kernel", kernel)
     assert served.count("host_trims") >= (32 << 20) / 4096, "deleted files were trimmed"
     assert served.count("power_cuts") == 1
@@ -71,9 +67,9 @@ def test_a_guests_nvme_driver_reconnects_after_a_power_cut(kernel: str, serve: S
 def test_a_guests_nvme_driver_must_authenticate_if_the_twin_has_a_secret(
     serve: Serve, tmp_path: Path
 ) -> None:
-    need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "xfs_io", "ldd")
-    kernel = "6.12."
-    need_packages(kernel, "nvme-cli_*", "libnvme1_*")
+    need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "xfs_io", "ldd")
+    kernel = "6.12"
+    need_packages(kernel)
     secret = tmp_path / "secret"
     key = random.Random(1).randbytes(32)
     coded = base64.b64encode(key + zlib.crc32(key).to_bytes(4, "little"))
@@ -85,7 +81,6 @@ def test_a_guests_nvme_driver_must_authenticate_if_the_twin_has_a_secret(
         "nvme.py",
         str(port),
         name,
-        str(PACKAGES),
         "--kernel",
         kernel,
         "--secret",
@@ -99,19 +94,13 @@ def test_a_guests_nvme_driver_must_authenticate_if_the_twin_has_a_secret(
     assert coded.decode() not in output, "the secret must not be printed"
 
 
-INSIDE = (
-    *("nvme-cli_*", "libnvme1_*", "mdadm_*", "cryptsetup-bin_*", "libcryptsetup12_*"),
-    *("libdevmapper1.02.1_*", "dmsetup_*", "libpopt0_*"),
-)
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_doctor_in_a_guest_finds_whether_md_and_dm_crypt_pass_trims_to_the_twins(
     kernel: str,
 ) -> None:
-    need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
-    need_packages(kernel, *INSIDE)
-    output = guest("inside.py", str(PACKAGES), "--kernel", kernel, "--case", "layers")
+    need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
+    need_packages(kernel)
+    output = guest("inside.py", "--kernel", kernel, "--case", "layers")
     line = r"GUEST: (\S+): (-?\d+) blocks freed; the doctor says: .*trim-(\w+)"
     passed = {case: (int(freed) > 0, code) for case, freed, code in re.findall(line, output)}
     stops, passes = (False, "stopped"), (True, "passes")
@@ -123,9 +112,9 @@ def test_the_doctor_in_a_guest_finds_whether_md_and_dm_crypt_pass_trims_to_the_t
 def test_fio_in_a_guest_lowers_write_amplification_with_placement_handles(
     kernel: str,
 ) -> None:
-    need("qemu-system-x86_64", "dpkg-deb", "ldd")
-    need_packages(kernel, "nvme-cli_*", "libnvme1_*", "fio/fio_*", "fio/libc6_*")
-    output = guest("fdp.py", str(PACKAGES), "--kernel", kernel)
+    need("qemu-system-x86_64", "ldd")
+    need_packages(kernel, "build/guest/fio")
+    output = guest("fdp.py", "--kernel", kernel)
     line = r"GUEST: (\w+): handles ([\d ]+); (\d+) bytes of the host, (\d+) of the media"
     drives = {
         name: (handles, int(media) / int(host))
@@ -140,10 +129,10 @@ def test_fio_in_a_guest_lowers_write_amplification_with_placement_handles(
 def test_runs_in_a_guest_find_the_flush_class_and_the_spare_of_twins(
     kernel: str,
 ) -> None:
-    need("qemu-system-x86_64", "dpkg-deb", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
-    need_packages(kernel, *INSIDE, "smartmontools_*")
+    need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
+    need_packages(kernel)
     words = ("--case", "fsync", "--case", "spare")
-    output = guest("inside.py", str(PACKAGES), "--kernel", kernel, *words)
+    output = guest("inside.py", "--kernel", kernel, *words)
     classes = dict(re.findall(r"GUEST: fsync: (\w+): (.+?) \d", output))
     assert (classes["volatile"], classes["protected"]) == ("volatile", "protected")
     assert classes["lying"] in ("None", "ignores flush"), "only the witness can show a lie"

@@ -23,12 +23,8 @@ command -v apt-get >/dev/null || die "needs Debian: the package sources are take
 command -v debootstrap >/dev/null || tools/setup.sh debootstrap ||
     die "apt-get could not install debootstrap: install it, then try again"
 
-# The first of this machine's package sources with the label $1.
-source_called() {
-    apt-get indextargets --format '$(REPO_URI)' "Label: $1" 'Created-By: Packages' | head -n 1
-}
-mirror=$(source_called Debian)
-security=$(source_called Debian-Security)
+mirror=$(tools/setup.sh apt-source Debian)
+security=$(tools/setup.sh apt-source Debian-Security)
 [ -n "$mirror" ] || die "apt knows no source with the label Debian (see: apt-get indextargets)"
 
 base=$PWD/build/fresh/$release
