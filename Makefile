@@ -32,7 +32,7 @@ test: .venv/stamp-native .venv/stamp-test ## all tests: Rust, then Python
 
 test-guest: .venv/stamp-native .venv/stamp-test ## Linux guests in QEMU on served twins: fetch their packages, test (an hour)
 	@tools/setup.sh guest
-	@PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest --verbose --reruns=0 tests/serve/test_guest.py
+	@PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest --verbose tests/serve/test_guest.py
 
 test-fresh: ## on bare Debian 12 and 13, as root and as a user: make demo, make test (needs root; hours)
 	@failed=0; \

@@ -125,8 +125,8 @@ host_tools() {
 
 # Clients of block devices.
 test_tools() {
-    host_tools "fio e2fsprogs xfsprogs btrfs-progs libnbd-bin python3-libnbd nbdkit qemu-utils" \
-        fio mkfs.ext4 mkfs.xfs mkfs.btrfs nbdcopy nbdfuse nbdsh nbdkit qemu-img
+    host_tools "fio e2fsprogs xfsprogs btrfs-progs file libnbd-bin python3-libnbd nbdkit qemu-utils" \
+        fio mkfs.ext4 mkfs.xfs mkfs.btrfs file nbdcopy nbdfuse nbdsh nbdkit qemu-img
 }
 
 # The first of this machine's package sources with the label $1.

@@ -136,13 +136,13 @@ def opened(bench: Bench, sync: Sync) -> NbdTarget:
     while True:
         try:
             target = NbdTarget(bench.uri, sync)
-            break
         except TargetError:
             if time.monotonic() > end:
                 raise
             time.sleep(0.02)
-    target.size_bytes, target.block_bytes = REGION, bench.block
-    return target
+        else:
+            target.size_bytes, target.block_bytes = REGION, bench.block
+            return target
 
 
 def write_round(bench: Bench, plan: WriteOptions, begin: dict[str, Any], after: int) -> None:

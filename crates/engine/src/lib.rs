@@ -14,6 +14,7 @@ pub mod errno;
 pub mod failpoints;
 mod fault;
 mod latency_compensation;
+mod layer;
 mod meter;
 pub mod pacing;
 mod power;

@@ -5,6 +5,7 @@ use ssdlab_time::Nanos;
 
 use crate::command::{Accepted, Command, Operation, OperationKind};
 use crate::drive::Counter;
+use crate::layer::Layer;
 
 const HINT_COUNTERS: [&str; 4] =
     ["writes_plain", "writes_of_stream", "writes_append", "writes_overwrite"];
@@ -42,9 +43,8 @@ impl Default for Meter {
     }
 }
 
-impl Meter {
-    /// Counts a command that the drive got at time `now`.
-    pub(crate) fn record(&mut self, command: &Command, accepted: &Accepted, now: Nanos) {
+impl Layer for Meter {
+    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
         let latency = accepted.completed - now;
         let stats = &mut self.by_kind[OperationKind::of(command.operation) as usize];
         stats.commands += 1;
@@ -61,8 +61,11 @@ impl Meter {
             };
             self.hints[hint] += 1;
         }
+        None
     }
+}
 
+impl Meter {
     /// The number of writes by their hint, as counters.
     pub fn hint_counters(&self) -> impl Iterator<Item = Counter> {
         HINT_COUNTERS.into_iter().zip(self.hints).map(|(name, count)| (name, Some(count as f64)))
@@ -121,7 +124,7 @@ mod tests {
         for (result, hint) in [(Ok(()), Hint::Stream(1)), (Err(EIO), Hint::None)] {
             let write = Command { hint, ..Command::new(Operation::Write, 0, 512) };
             let accepted = Accepted { result, completed, due: None, corruption: None };
-            meter.record(&write, &accepted, Nanos::new(50));
+            meter.after(&write, &accepted, Nanos::new(50));
         }
         let stats = meter.of(Operation::Zero { may_trim: true });
         let counts = (stats.commands, stats.failed, stats.bytes, stats.latency);

@@ -6,6 +6,7 @@ use ssdlab_time::Nanos;
 
 use crate::command::{Accepted, Command};
 use crate::drive::PowerCutLoss;
+use crate::layer::Layer;
 
 /// A power cut during a future write.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,10 +57,9 @@ pub struct PowerStatus {
     pub last: Option<PowerCutLoss>,
 }
 
-impl Power {
-    /// Counts the write that the drive got at time `now`, also if it failed, and begins the planned
-    /// cut. Returns the time at which the power fails, if it fails during this command.
-    pub fn record(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
+impl Layer for Power {
+    /// Counts writes, also failed ones, and begins the planned cut.
+    fn after(&mut self, command: &Command, accepted: &Accepted, now: Nanos) -> Option<Nanos> {
         let plan = self.plan.as_mut().filter(|_| command.writes())?;
         plan.after_writes -= 1;
         if plan.after_writes > 0 {
@@ -71,7 +71,9 @@ impl Power {
         let latency = accepted.completed.saturating_sub(now).get() as f64;
         Some(now + Nanos::new((latency * share) as u64))
     }
+}
 
+impl Power {
     /// The epoch, while the drive takes commands.
     pub fn epoch(&self) -> Option<Epoch> {
         (self.state == State::On).then_some(self.epoch)
@@ -115,11 +117,12 @@ mod tests {
     use super::{Power, PowerCutPlan, State};
     use crate::command::{Accepted, Command, Operation};
     use crate::drive::PowerCutLoss;
+    use crate::layer::Layer;
 
     fn record(power: &mut Power, operation: Operation) -> Option<Nanos> {
         let completed = Nanos::new(150);
         let accepted = Accepted { result: Ok(()), completed, due: None, corruption: None };
-        power.record(&Command::new(operation, 0, 512), &accepted, Nanos::new(50))
+        power.after(&Command::new(operation, 0, 512), &accepted, Nanos::new(50))
     }
 
     #[test]

@@ -1,14 +1,5 @@
-//! `DriveState`: the drive with its requests in flight, and what sees each command, in this order:
-//!
-//! | module      | sees                                     | may                              |
-//! |-------------|------------------------------------------|----------------------------------|
-//! | `fault`     | a command before the drive gets it       | refuse, delay or corrupt it      |
-//! | `meter`     | the completion                           | count it                         |
-//! | `power`     | the completion                           | cut the power during the command |
-//! | `write_log` | the change of the content, as a `Change` | record it                        |
-//!
-//! The drive's lock guards all but the write log, which has its own lock, because the content is
-//! changed concurrently.
+//! `DriveState`: the drive with its requests in flight, and the layers around it: all that the
+//! drive's lock guards.
 
 use ssdlab_device::{Completion, Wait};
 use ssdlab_time::Nanos;
@@ -16,19 +7,31 @@ use ssdlab_time::Nanos;
 use crate::command::{Accepted, Command, CommandResult, Operation};
 use crate::drive::{Drive, DriveParameters, Health};
 use crate::errno::EPERM;
-use crate::fault::{FaultDecision, Faults};
+use crate::fault::Faults;
+use crate::layer::{Decision, Layer};
 use crate::meter::{Meter, OperationStats};
 use crate::pacing::Clock;
 use crate::power::Power;
 
-/// The drive, its requests in flight, and what sees its commands.
+#[derive(Default)]
+pub struct Layers {
+    pub faults: Faults,
+    pub meter: Meter,
+    pub power: Power,
+}
+
+impl Layers {
+    /// All layers, in the order in which they see a command.
+    fn each(&mut self) -> [&mut dyn Layer; 3] {
+        [&mut self.faults, &mut self.meter, &mut self.power]
+    }
+}
+
+/// The drive, its requests in flight, and the layers around it.
 pub struct DriveState {
     /// The drive.
     pub drive: Box<dyn Drive>,
-    pub(crate) faults: Faults,
-    /// Statistics of the commands.
-    pub meter: Meter,
-    pub(crate) power: Power,
+    pub(crate) layers: Layers,
     parameters: DriveParameters,
     /// Requests in flight.
     pub in_flight: usize,
@@ -54,13 +57,17 @@ pub struct DriveStatus {
 impl DriveState {
     pub(crate) fn new(drive: Box<dyn Drive>) -> Self {
         let (parameters, completions) = (drive.parameters(), Vec::new());
-        let (faults, meter, power) = Default::default();
-        Self { drive, faults, meter, power, parameters, in_flight: 0, completions }
+        Self { drive, layers: Layers::default(), parameters, in_flight: 0, completions }
     }
 
     /// The same drive with the same requests in flight; it has power, and no faults.
     pub(crate) fn clone_with_power(&self) -> Self {
         Self { in_flight: self.in_flight, ..Self::new(self.drive.boxed_clone()) }
+    }
+
+    /// Statistics of the commands.
+    pub fn meter(&self) -> &Meter {
+        &self.layers.meter
     }
 
     /// Bytes that each stream's open superblock still takes.
@@ -116,11 +123,14 @@ impl DriveState {
         command.requests(&self.parameters).count().min(depth) <= depth - self.in_flight
     }
 
-    /// Submits a command to the drive, unless a fault refuses it. Also returns the time at which
-    /// the power fails, if it fails during this command.
+    /// Passes a command through the layers to the drive. Also returns the time at which the power
+    /// fails, if it fails during this command.
     fn submit(&mut self, command: &Command, clock: &Clock) -> (Accepted, Option<Nanos>) {
-        let FaultDecision { mut refused, not_before, corruption } =
-            self.faults.decide(command, &*self.drive, &self.parameters);
+        let mut decision = Decision::default();
+        for layer in self.layers.each() {
+            layer.before(command, &*self.drive, &self.parameters, &mut decision);
+        }
+        let Decision { mut refused, not_before, corruption } = decision;
         if command.changes() && self.drive.is_read_only() {
             refused = Some(EPERM);
         }
@@ -134,8 +144,9 @@ impl DriveState {
         };
         accepted.due = accepted.due.max(not_before);
         let now = self.drive.now();
-        self.meter.record(command, &accepted, now);
-        (accepted, self.power.record(command, &accepted, now))
+        let layers = self.layers.each().into_iter();
+        let power_fails = layers.filter_map(|layer| layer.after(command, &accepted, now)).min();
+        (accepted, power_fails)
     }
 
     fn submit_to_drive(&mut self, command: &Command, clock: &Clock) -> Accepted {

@@ -167,11 +167,11 @@ fn latency_of_read(
     offset: u64,
 ) -> io::Result<Option<Duration>> {
     let bytes = data.len() as u64;
-    let before = engine.inspect(|state| state.meter.of(Operation::Read).clone());
+    let before = engine.inspect(|state| state.meter().of(Operation::Read).clone());
     let start = wall_clock_now();
     file.read_exact_at(data, offset)?;
     let latency = start.elapsed();
-    let after = engine.inspect(|state| state.meter.of(Operation::Read).clone());
+    let after = engine.inspect(|state| state.meter().of(Operation::Read).clone());
     let is_this_read = after.commands - before.commands == 1 && after.bytes - before.bytes == bytes;
     let in_drive = engine.clock().wall_time(after.latency.saturating_sub(before.latency));
     let in_server = in_drive.saturating_sub(engine.clock().compensation().for_bytes(bytes));

@@ -44,7 +44,7 @@ impl Engine {
             let matches = match query {
                 ExtentQuery::Mapped => state.drive.is_mapped(unit),
                 ExtentQuery::Unreadable { hit_only } => {
-                    state.faults.fails_reads(&here, unit, hit_only)
+                    state.layers.faults.fails_reads(&here, unit, hit_only)
                 }
             };
             if !matches {

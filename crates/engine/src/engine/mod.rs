@@ -63,7 +63,7 @@ impl Engine {
     pub fn try_clone(&self) -> io::Result<Self> {
         let _exclusive = self.gate.write().expect("no panic while locked");
         let state = self.lock();
-        let off_since = match state.power.state {
+        let off_since = match state.layers.power.state {
             State::Off(since) => Some(since),
             State::On | State::Failing { .. } => None,
         };
@@ -108,14 +108,14 @@ impl Engine {
 
     /// Reads or changes the drive's faults, with the drive locked.
     pub fn faults<R>(&self, change: impl FnOnce(&mut Faults) -> R) -> R {
-        change(&mut self.lock().faults)
+        change(&mut self.lock().layers.faults)
     }
 
     /// The drive's counters, and the number of writes by their hint.
     pub fn counters(&self) -> Vec<Counter> {
         let state = self.lock();
         let mut counters = state.drive.counters();
-        counters.extend(state.meter.hint_counters());
+        counters.extend(state.layers.meter.hint_counters());
         counters
     }
 
@@ -124,10 +124,10 @@ impl Engine {
         let state = self.lock();
         DriveStatus {
             health: state.drive.health(),
-            by_kind: state.meter.by_kind().to_vec(),
+            by_kind: state.layers.meter.by_kind().to_vec(),
             uptime: state.drive.now(),
             is_read_only: state.drive.is_read_only(),
-            power_cuts: state.power.status().cuts,
+            power_cuts: state.layers.power.status().cuts,
         }
     }
 
@@ -154,7 +154,7 @@ impl Engine {
         let (mut accepted, now, has_power) = {
             let mut state = self.lock_in(epoch)?;
             let accepted = state.submit_all(commands, &self.clock);
-            (accepted, state.drive.now(), state.power.epoch().is_some())
+            (accepted, state.drive.now(), state.layers.power.epoch().is_some())
         };
         for (number, command) in commands[..accepted.len()].iter().enumerate() {
             if accepted[number].result.is_err() {
@@ -219,6 +219,6 @@ impl Engine {
 
     /// Locks the drive for a command of an epoch; `None` if the epoch is over.
     fn lock_in(&self, epoch: Epoch) -> Option<MutexGuard<'_, DriveState>> {
-        Some(self.lock()).filter(|state| state.power.epoch() == Some(epoch))
+        Some(self.lock()).filter(|state| state.layers.power.epoch() == Some(epoch))
     }
 }

@@ -13,6 +13,7 @@ use ssdlab_time::Random;
 use crate::command::{Command, WriteCorruption};
 use crate::drive::{Drive, DriveParameters};
 use crate::errno::{EIO, EPERM};
+use crate::layer::{Decision, Layer};
 use crate::pacing::wall_clock_now;
 use dead_die::DeadDie;
 pub use spec::{FaultSpec, Kind};
@@ -51,26 +52,16 @@ pub struct Faults {
     stalled_until: Option<Instant>,
 }
 
-/// What the faults decided about a command.
-#[derive(Default)]
-pub struct FaultDecision {
-    /// The command fails with this errno and does not reach the drive.
-    pub refused: Option<i32>,
-    /// The earliest time for the reply.
-    pub not_before: Option<Instant>,
-    pub corruption: Option<WriteCorruption>,
-}
-
-impl Faults {
-    pub(crate) fn decide(
+impl Layer for Faults {
+    fn before(
         &mut self,
         command: &Command,
         drive: &dyn Drive,
         parameters: &DriveParameters,
-    ) -> FaultDecision {
-        let mut decision = FaultDecision::default();
+        decision: &mut Decision,
+    ) {
         if self.all.is_empty() {
-            return decision;
+            return;
         }
         for fault in &mut self.all {
             if !fault.triggers(command) {
@@ -101,9 +92,10 @@ impl Faults {
                 decision.refused = dead_die.check(&redirected, parameters).err();
             }
         }
-        decision
     }
+}
 
+impl Faults {
     /// Adds a fault; returns its number.
     pub fn add(&mut self, spec: FaultSpec) -> u64 {
         self.added += 1;

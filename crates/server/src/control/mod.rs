@@ -115,7 +115,7 @@ fn counters(state: &ServerState) -> Value {
 /// bound of a bucket in microseconds, and its number of commands.
 fn meter(engine: &Engine) -> Value {
     let (kinds, in_flight) =
-        engine.inspect(|state| (state.meter.by_kind().to_vec(), state.in_flight));
+        engine.inspect(|state| (state.meter().by_kind().to_vec(), state.in_flight));
     let micros = |time: Nanos| time.get() as f64 / 1e3;
     let mut meter = Map::new();
     for kind in kinds {
