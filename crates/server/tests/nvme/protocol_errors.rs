@@ -165,7 +165,7 @@ fn an_h2c_data_pdu_that_does_not_match_its_r2t_ends_the_connection() {
         (0, 0, 2 * half, 0, (1, 1)),
         // Beyond the R2T.
         (0, 4, 2 * half, 0, (4, 12)),
-        (0, 0, 2 * half + 4, 0, (4, 12)),
+        (0, 0, 2 * half + 8, 0, (4, 12)),
     ] {
         let (_admin, mut io) = target.host(0);
         let id = io.submit(Entry::on(WRITE, 0, 32).data(16384, SGL_TRANSPORT), &[]);
