@@ -20,7 +20,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = Engine::in_memory(TwinDrive::new(&profile, 0));
     let export =
         Export::new("twin", &profile.model, profile.capacity, engine.parameters().unit_bytes);
-    let server = Server::start(engine, export, &Address::Unix(socket.into()))
+    let mut server = Server::new(engine, export);
+    server
+        .listen_nbd(&Address::Unix(socket.into()))
         .map_err(|error| format!("{socket}: {error}"))?;
 
     println!("{} at nbd+unix:///twin?socket={socket}; Enter stops the server", profile.model);
