@@ -25,7 +25,7 @@ mutations() {
 # 20,000 sequences of requests, rests and power cuts on small twins, and 20,000 mutated profiles.
 twin() { SSDLAB_TEST_SCALE=20 cargo test --quiet --package ssdlab-flash --test twin -- mutated any_step; }
 
-# 50,000 mutated sessions of NBD and of NVMe/TCP with other clients beside them; a million mutated
+# 50,000 mutated sessions of NBD and of NVMe/TCP while other clients work; a million mutated
 # commands.
 sessions() {
     SSDLAB_TEST_SCALE=100 cargo test --quiet --package ssdlab-server --package ssdlab-nvme mutated
