@@ -26,7 +26,7 @@ pub struct Content {
 pub enum Payload<'a> {
     /// Contiguous bytes, to be copied.
     Slice(&'a [u8]),
-    /// In memory from `Engine::receive_memory`, which the store adopts.
+    /// In memory from `Content::receive_memory`, which the store adopts.
     Received(ReceiveMemory),
 }
 
@@ -62,7 +62,7 @@ impl Content {
 
     /// Memory in which to receive a write's payload, so that the store can adopt it without a copy.
     /// `None` if the payload must be contiguous.
-    pub(crate) fn receive_memory(&self, command: &Command) -> Option<ReceiveMemory> {
+    pub fn receive_memory(&self, command: &Command) -> Option<ReceiveMemory> {
         let DriveParameters { unit_bytes, max_transfer, .. } = self.parameters;
         let edges = [command.offset, command.end(), max_transfer];
         let covers_whole_units = edges.iter().all(|edge| edge.is_multiple_of(unit_bytes));

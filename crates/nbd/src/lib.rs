@@ -38,9 +38,9 @@ pub fn serve(
                 // From now on no new connection can replace this one.
                 drop(handshake);
                 output.write_all(&reply)?;
-                let mut session = Session { negotiated, connections: clients.connections() };
+                let mut session = Session { negotiated, connections: &clients.connections };
                 let mut channel =
-                    Channel::new(input, output, clients.engine(), epoch, client_limits);
+                    Channel::new(input, output, &clients.engine, epoch, client_limits);
                 return ssdlab_wire::serve(&mut session, &mut channel);
             }
             Outcome::StartTls => {

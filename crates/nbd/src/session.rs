@@ -149,7 +149,7 @@ impl Session<'_> {
         let (offset, length) =
             if operation == Operation::Flush { (0, 0) } else { (header.offset, header.length) };
         let command = Command { durable, ..Command::new(operation, offset, length) };
-        engine.check(&command).map(|()| command)
+        command.check(engine.parameters().capacity).map(|()| command)
     }
 
     fn block_status(&self, channel: &mut Channel<'_>, header: &RequestHeader) {
@@ -195,7 +195,7 @@ fn receive_payload(
     };
     if header.payload_bytes() >= UNCOPIED_BYTES_MIN
         && !has_arrived
-        && let Some(mut place) = channel.engine.receive_memory(&command)
+        && let Some(mut place) = channel.engine.content().receive_memory(&command)
     {
         input.consume(REQUEST_BYTES);
         // The next payload is probably placed too.

@@ -7,10 +7,9 @@ use std::time::Duration;
 use super::dhchap::Progress;
 use super::fabrics::is_authentication;
 use super::session::{Request, Session};
-use ssdlab_nvme::admin::{self, Outcome};
 use ssdlab_nvme::opcode::FABRICS;
 use ssdlab_nvme::opcode::fctype::AUTHENTICATION_SEND;
-use ssdlab_nvme::{Completion, Context, HostData, Status};
+use ssdlab_nvme::{Completion, Context, HostData, Outcome, Status};
 use ssdlab_wire::Channel;
 
 /// AUTHREQ in the result of Connect: the host has to authenticate.
@@ -69,17 +68,9 @@ impl Session<'_> {
         let mut data = CommandData { length, from_host, for_host: Vec::new() };
         let controller = &queue.association.controller;
         let mut context = Context { controller, sqe: command, data: &mut data };
-        let result = if queue.qid > 0 {
-            let outcome = ssdlab_nvme::io::dispatch(queue.qid, &mut context);
-            outcome.map(|outcome| (outcome.completion, outcome.due))
-        } else {
-            match admin::dispatch(&mut context) {
-                Some(Outcome::Outstanding) => return Ok(()),
-                Some(Outcome::Completed(completion)) => Some((completion, None)),
-                None => None,
-            }
-        };
-        let (completion, due) = result.ok_or(io::ErrorKind::ConnectionAborted)?;
+        let outcome = ssdlab_nvme::dispatch(queue.qid, &mut context);
+        let Outcome { completion, due } = outcome.ok_or(io::ErrorKind::ConnectionAborted)?;
+        let Some(completion) = completion else { return Ok(()) };
         let (responder, for_host) = (self.responder(), data.for_host);
         channel.replies.add(due, |out| responder.data(out, command.cid(), &for_host, completion));
         Ok(())

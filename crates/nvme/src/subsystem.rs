@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use ssdlab_engine::{DriveParameters, Engine, Geometry, TRANSFER_MAX};
 
-use super::fdp::{Fdp, Record};
 use super::identity::Identity;
 use super::namespace::{LBA_FORMATS, Namespace, NamespaceView};
+use super::spec::log_page::fdp_event::{INVALID_PLACEMENT_IDENTIFIER, RU_NOT_FULLY_WRITTEN};
 use super::sqe::Sqe;
 use super::status::Status;
 
@@ -15,6 +15,11 @@ use super::status::Status;
 const CNTLID_MAX: u16 = 0xffef;
 /// Entries of the Error Information log page.
 pub const ERROR_LOG_ENTRIES: usize = 64;
+/// Types of FDP events that can be enabled. Not modelled: events of what the drive does by itself
+/// (moving data).
+pub const FDP_EVENT_TYPES: [u8; 2] = [RU_NOT_FULLY_WRITTEN, INVALID_PLACEMENT_IDENTIFIER];
+/// The FDP Events log page keeps the newest events up to this number.
+pub const FDP_EVENTS_MAX: usize = 63;
 
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorLogEntry {
@@ -156,7 +161,7 @@ impl Subsystem {
     /// Records an FDP event now.
     pub(crate) fn record_fdp_event(&self, event_type: u8, pid: u16, ruhid: u16) {
         let timestamp = (self.engine.status().uptime.as_secs_f64() * 1e3) as u64;
-        self.lock().fdp.record(Record { event_type, pid, ruhid, timestamp });
+        self.lock().fdp.record(FdpRecord { event_type, pid, ruhid, timestamp });
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -167,5 +172,48 @@ impl Subsystem {
 impl State {
     fn active_namespace(&self) -> Option<Namespace> {
         self.namespace.filter(|namespace| namespace.is_attached)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct FdpRecord {
+    pub event_type: u8,
+    /// The placement identifier in the host's command, and the handle that was used.
+    pub pid: u16,
+    pub ruhid: u16,
+    /// Drive time in milliseconds.
+    pub timestamp: u64,
+}
+
+/// The state of flexible data placement (FDP): enabled or not, and its events.
+#[derive(Debug, Default)]
+pub struct Fdp {
+    pub is_disabled: bool,
+    /// Handles and event types that are enabled.
+    enabled: BTreeSet<(u32, u8)>,
+    /// The oldest first.
+    pub events: VecDeque<FdpRecord>,
+}
+
+impl Fdp {
+    pub fn is_enabled(&self, handle: u32, event_type: u8) -> bool {
+        self.enabled.contains(&(handle, event_type))
+    }
+
+    pub fn enable(&mut self, handle: u32, event_type: u8, enable: bool) {
+        if enable {
+            self.enabled.insert((handle, event_type));
+        } else {
+            self.enabled.remove(&(handle, event_type));
+        }
+    }
+
+    /// Records an event if its type is enabled for the handle.
+    pub fn record(&mut self, event: FdpRecord) {
+        if self.is_enabled(event.ruhid.into(), event.event_type) {
+            self.events.push_back(event);
+            let excess = self.events.len().saturating_sub(FDP_EVENTS_MAX);
+            self.events.drain(..excess);
+        }
     }
 }

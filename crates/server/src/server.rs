@@ -144,11 +144,11 @@ impl Server {
     /// Stops listening, breaks all connections, and drops snapshots and clones.
     pub fn stop(&mut self) {
         (self.nbd, self.nvme, self.control) = (None, None, None);
-        self.shared.clients.connections().disconnect_all();
+        self.shared.clients.connections.disconnect_all();
         self.shared.control_connections.disconnect_all();
         let clones = std::mem::take(&mut *self.shared.clones());
         drop(clones);
-        self.shared.snapshots.clear();
+        self.shared.snapshots().clear();
     }
 }
 

@@ -83,8 +83,10 @@ impl<C: Disconnect> Drop for Registration<C> {
 
 /// The connections of a drive.
 pub struct Attachments<C> {
-    engine: Arc<Engine>,
-    connections: Arc<Connections<C>>,
+    /// The drive.
+    pub engine: Arc<Engine>,
+    /// All connections.
+    pub connections: Arc<Connections<C>>,
     /// Held while the power is cut.
     cutting: Mutex<()>,
 }
@@ -93,16 +95,6 @@ impl<C: Disconnect> Attachments<C> {
     /// A drive without connections.
     pub fn new(engine: Arc<Engine>) -> Self {
         Self { engine, connections: Arc::default(), cutting: Mutex::new(()) }
-    }
-
-    /// The drive.
-    pub fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// All connections.
-    pub fn connections(&self) -> &Arc<Connections<C>> {
-        &self.connections
     }
 
     /// Attaches a connection until the registration is dropped. Its commands carry the epoch.

@@ -12,8 +12,7 @@ use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, CommandResult, Engine, Epoch, Operation, Payload, SendBuffer};
 
-use crate::busy_poll::BusyPoll;
-use crate::connection::Connection;
+use crate::connection::{BusyPoll, Connection};
 use crate::limits::{ClientLimits, PayloadReservation};
 use crate::receive_buffer::ReceiveBuffer;
 use crate::replies::Replies;

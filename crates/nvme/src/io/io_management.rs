@@ -4,7 +4,7 @@ use ssdlab_engine::DriveState;
 use zerocopy::little_endian::U16;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-use crate::context::Context;
+use crate::controller::Context;
 use crate::namespace::NamespaceView;
 use crate::spec::command_data::{ReclaimUnitHandleStatus, ReclaimUnitHandleStatusDescriptor};
 use crate::spec::log_page::fdp_event::RU_NOT_FULLY_WRITTEN;

@@ -1,9 +1,8 @@
 //! Each thread start, allocation, accept, receive, send and wait of the server fails once, in turn,
 //! while a client writes, flushes and reads. Flushed data is kept, and the server keeps running.
 
+mod clients;
 mod history;
-mod nbd;
-mod nvme;
 #[path = "../test_server/mod.rs"]
 #[expect(dead_code, reason = "each test program uses a part of it")]
 mod test_server;
@@ -114,7 +113,7 @@ fn run_workload(connect: Connect<'_>, history: &mut History, at: u64) {
 fn run(protocol: &str, plan: Plan) -> bool {
     let served = server();
     let nbd = || Ok(Box::new(Client::go(&served.socket, false)?) as Box<dyn Connection>);
-    let nvme = || nvme::connect(&served);
+    let nvme = || clients::connect_nvme(&served);
     let connect: Connect<'_> = if protocol == "nbd" { &nbd } else { &nvme };
     let mut history = History::new(CAPACITY, UNIT);
     arm(plan);

@@ -1,7 +1,6 @@
 //! The NBD server, tested by a small client over a Unix socket.
 
 mod clones;
-mod control;
 mod faults;
 mod limits;
 mod long_writes;

@@ -22,7 +22,6 @@ pub enum OnExhaustion {
     Serve,
 }
 
-/// Spare file descriptors.
 #[derive(Debug)]
 pub struct SpareDescriptors {
     /// Locked while a connection is accepted, so that no other thread takes the freed descriptor.

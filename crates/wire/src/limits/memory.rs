@@ -26,7 +26,6 @@ pub fn next_part(received: usize, missing: usize) -> usize {
     received.clamp(PART_MIN, PART_MAX).min(missing)
 }
 
-/// Memory for payloads.
 #[derive(Debug)]
 pub struct PayloadMemory {
     limit: usize,
@@ -64,7 +63,6 @@ impl PayloadMemory {
         Self { limit, timeout, reserved, queue, released, timeouts }.into()
     }
 
-    /// An empty reservation for a connection.
     pub fn reservation(self: &Arc<Self>, connection: &Connection) -> PayloadReservation {
         let (memory, connection) = (Arc::clone(self), connection.clone());
         PayloadReservation { memory, connection, bytes: 0, number: None }

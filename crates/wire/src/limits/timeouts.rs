@@ -26,7 +26,6 @@ pub struct Timeout {
 }
 
 impl Timeouts {
-    /// Starts a timeout.
     pub fn start(self: &Arc<Self>, connection: &Connection, timeout: Duration) -> Timeout {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let key = (wall_clock_now() + timeout, number);

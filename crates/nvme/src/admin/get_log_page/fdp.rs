@@ -2,13 +2,12 @@
 
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::fdp::EVENTS_MAX;
 use crate::spec::NSID;
 use crate::spec::log_page::{
     FdpConfiguration, FdpConfigurations, FdpEvent, FdpEvents, FdpStatistics, ReclaimUnitHandle,
     ReclaimUnitHandleUsage, ReclaimUnitHandleUse,
 };
-use crate::subsystem::Subsystem;
+use crate::subsystem::{FDP_EVENTS_MAX, Subsystem};
 
 /// Reclaim Unit Handle Type (RUHT).
 const INITIALLY_ISOLATED: u8 = 1;
@@ -61,15 +60,14 @@ pub fn reclaim_unit_handle_usage(subsystem: &Subsystem) -> Vec<u8> {
     [header.as_bytes(), descriptors.as_bytes()].concat()
 }
 
-pub fn statistics(subsystem: &Subsystem) -> Vec<u8> {
+pub fn statistics(subsystem: &Subsystem) -> FdpStatistics {
     let health = subsystem.engine.status().health;
-    let page = FdpStatistics {
+    FdpStatistics {
         hbmw: u128::from(health.written_bytes).into(),
         mbmw: u128::from(health.programmed_bytes).into(),
         mbe: u128::from(health.erased_bytes).into(),
         unused_48: [0; 16],
-    };
-    page.as_bytes().to_vec()
+    }
 }
 
 /// Events caused by hosts. Controller events are not recorded.
@@ -87,6 +85,6 @@ pub fn events(subsystem: &Subsystem, of_hosts: bool) -> Vec<u8> {
     let recorded: Vec<FdpEvent> = recorded.collect();
     let header = FdpEvents { n: (recorded.len() as u32).into(), unused_4: [0; 60] };
     let mut page = [header.as_bytes(), recorded.as_bytes()].concat();
-    page.resize(size_of::<FdpEvents>() + size_of::<FdpEvent>() * EVENTS_MAX, 0);
+    page.resize(size_of::<FdpEvents>() + size_of::<FdpEvent>() * FDP_EVENTS_MAX, 0);
     page
 }

@@ -20,7 +20,7 @@ const OCP_SMART_GUID: [u8; 16] = 0xafd5_14c9_7c6f_4f9c_a4f2_bfea_2810_afc5_u128.
 /// Parameter Error Location: no field of the command is at fault.
 const NO_LOCATION: u16 = u16::MAX;
 
-pub fn smart(controller: &Controller) -> Vec<u8> {
+pub fn smart(controller: &Controller) -> Smart {
     let subsystem = &controller.subsystem;
     let status = subsystem.engine.status();
     let (errors, media_errors) = subsystem.error_counts();
@@ -45,15 +45,15 @@ pub fn smart(controller: &Controller) -> Vec<u8> {
         ..Smart::new_zeroed()
     };
     page.temperature_sensors[0] = TEMPERATURE.into();
-    page.as_bytes().to_vec()
+    page
 }
 
-pub fn endurance_group(subsystem: &Subsystem) -> Vec<u8> {
+pub fn endurance_group(subsystem: &Subsystem) -> EnduranceGroup {
     let status = subsystem.engine.status();
     let (errors, media_errors) = subsystem.error_counts();
     let (reads, bytes_read) = succeeded(&status, OperationKind::Read);
     let (writes, _) = succeeded(&status, OperationKind::Write);
-    let page = EnduranceGroup {
+    EnduranceGroup {
         critical_warning: endurance_group_warning(&status),
         available_spare: available_spare(&status),
         available_spare_threshold: SPARE_THRESHOLD,
@@ -68,22 +68,20 @@ pub fn endurance_group(subsystem: &Subsystem) -> Vec<u8> {
         tegcap: wide(subsystem.engine.parameters().capacity),
         uegcap: wide(subsystem.unallocated_bytes()),
         ..EnduranceGroup::new_zeroed()
-    };
-    page.as_bytes().to_vec()
+    }
 }
 
 /// SMART / Health Information Extended of the Open Compute Project.
-pub fn ocp_smart(subsystem: &Subsystem) -> Vec<u8> {
+pub fn ocp_smart(subsystem: &Subsystem) -> OcpSmart {
     let health = subsystem.engine.status().health;
-    let page = OcpSmart {
+    OcpSmart {
         physical_media_units_written: wide(health.programmed_bytes),
         uncorrectable_read_error_count: subsystem.error_counts().1.into(),
         total_nuse: (health.mapped_units * subsystem.engine.parameters().unit_bytes / 512).into(),
         log_page_version: 3.into(),
         log_page_guid: OCP_SMART_GUID,
         ..OcpSmart::new_zeroed()
-    };
-    page.as_bytes().to_vec()
+    }
 }
 
 /// The newest errors first; unused entries are zeros.

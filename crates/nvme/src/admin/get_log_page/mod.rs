@@ -6,8 +6,7 @@ mod health;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::context::Context;
-use crate::controller::Controller;
+use crate::controller::{Context, Controller};
 use crate::opcode::{admin, io};
 use crate::spec::identify::NamespaceList;
 use crate::spec::log_page::effects::{CSUPP, LBCC, NCC, NIC};
@@ -81,23 +80,23 @@ fn log_page(context: &Context<'_>, lid: u8) -> Result<Vec<u8>, Status> {
     if needs_fdp.contains(&lid) && subsystem.handles() == 0 {
         return Err(Status::FDP_DISABLED);
     }
-    match lid {
-        lid::SUPPORTED_LOG_PAGES => Ok(supported_log_pages(controller)),
-        lid::ERROR_INFORMATION => Ok(health::error_information(subsystem)),
-        lid::SMART => Ok(health::smart(controller)),
-        lid::FIRMWARE_SLOT => Ok(firmware_slot()),
-        lid::CHANGED_NAMESPACES => Ok(changed_namespaces(controller)),
-        lid::COMMANDS_SUPPORTED_AND_EFFECTS => Ok(commands_supported(subsystem)),
-        lid::ENDURANCE_GROUP => Ok(health::endurance_group(subsystem)),
-        lid::FDP_CONFIGURATIONS => Ok(fdp::configurations(subsystem)),
-        lid::RECLAIM_UNIT_HANDLE_USAGE => Ok(fdp::reclaim_unit_handle_usage(subsystem)),
-        lid::FDP_STATISTICS => Ok(fdp::statistics(subsystem)),
-        lid::FDP_EVENTS => Ok(fdp::events(subsystem, lsp & 1 != 0)),
-        lid::DISCOVERY => Ok(discovery(controller)),
-        lid::SANITIZE_STATUS => Ok(sanitize_status(subsystem)),
-        lid::OCP_SMART => Ok(health::ocp_smart(subsystem)),
-        _ => Err(Status::INVALID_LOG_PAGE),
-    }
+    Ok(match lid {
+        lid::SUPPORTED_LOG_PAGES => supported_log_pages(controller).as_bytes().into(),
+        lid::ERROR_INFORMATION => health::error_information(subsystem),
+        lid::SMART => health::smart(controller).as_bytes().into(),
+        lid::FIRMWARE_SLOT => firmware_slot().as_bytes().into(),
+        lid::CHANGED_NAMESPACES => changed_namespaces(controller).as_bytes().into(),
+        lid::COMMANDS_SUPPORTED_AND_EFFECTS => commands_supported(subsystem).as_bytes().into(),
+        lid::ENDURANCE_GROUP => health::endurance_group(subsystem).as_bytes().into(),
+        lid::FDP_CONFIGURATIONS => fdp::configurations(subsystem),
+        lid::RECLAIM_UNIT_HANDLE_USAGE => fdp::reclaim_unit_handle_usage(subsystem),
+        lid::FDP_STATISTICS => fdp::statistics(subsystem).as_bytes().into(),
+        lid::FDP_EVENTS => fdp::events(subsystem, lsp & 1 != 0),
+        lid::DISCOVERY => discovery(controller),
+        lid::SANITIZE_STATUS => sanitize_status(subsystem).as_bytes().into(),
+        lid::OCP_SMART => health::ocp_smart(subsystem).as_bytes().into(),
+        _ => return Err(Status::INVALID_LOG_PAGE),
+    })
 }
 
 /// Log pages of a controller.
@@ -127,33 +126,32 @@ fn supported(controller: &Controller) -> Vec<u8> {
     supported
 }
 
-fn supported_log_pages(controller: &Controller) -> Vec<u8> {
-    let mut page: SupportedLogPages = [U32::ZERO; 256];
+fn supported_log_pages(controller: &Controller) -> SupportedLogPages {
+    let mut page = [U32::ZERO; 256];
     for lid in supported(controller) {
         page[usize::from(lid)] = LSUPP.into();
     }
-    page.as_bytes().to_vec()
+    page
 }
 
-fn firmware_slot() -> Vec<u8> {
-    let mut page = FirmwareSlot::new_zeroed();
-    page.afi = 1;
+fn firmware_slot() -> FirmwareSlot {
+    let mut page = FirmwareSlot { afi: 1, ..FirmwareSlot::new_zeroed() };
     page.frs[0] = ascii(env!("CARGO_PKG_VERSION"));
-    page.as_bytes().to_vec()
+    page
 }
 
 /// Namespaces that changed since the host last read this page.
-fn changed_namespaces(controller: &Controller) -> Vec<u8> {
-    let mut list: NamespaceList = [U32::ZERO; 1024];
+fn changed_namespaces(controller: &Controller) -> NamespaceList {
+    let mut list = [U32::ZERO; 1024];
     let mut state = controller.lock();
     controller.update_events(&mut state);
     if state.events.take_changed_namespace() {
         list[0] = NSID.into();
     }
-    list.as_bytes().to_vec()
+    list
 }
 
-fn commands_supported(subsystem: &Subsystem) -> Vec<u8> {
+fn commands_supported(subsystem: &Subsystem) -> CommandsSupportedAndEffects {
     let mut page = CommandsSupportedAndEffects::new_zeroed();
     for (opcode, effects) in ADMIN_COMMANDS {
         page.acs[usize::from(opcode)] = (CSUPP | effects).into();
@@ -164,12 +162,12 @@ fn commands_supported(subsystem: &Subsystem) -> Vec<u8> {
             page.iocs[usize::from(opcode)] = (CSUPP | effects).into();
         }
     }
-    page.as_bytes().to_vec()
+    page
 }
 
-fn sanitize_status(subsystem: &Subsystem) -> Vec<u8> {
+fn sanitize_status(subsystem: &Subsystem) -> SanitizeStatus {
     let scdw10 = subsystem.lock().scdw10;
-    let page = SanitizeStatus {
+    SanitizeStatus {
         // No sanitize is in progress.
         sprog: u16::MAX.into(),
         sstat: u16::from(scdw10 != 0).into(),
@@ -177,8 +175,7 @@ fn sanitize_status(subsystem: &Subsystem) -> Vec<u8> {
         // No time is reported.
         estimated_times: [U32::MAX_VALUE; 6],
         ..SanitizeStatus::new_zeroed()
-    };
-    page.as_bytes().to_vec()
+    }
 }
 
 /// The address of the drive.
