@@ -30,16 +30,6 @@ pub enum Payload<'a> {
     Received(ReceiveMemory),
 }
 
-impl<'a> Payload<'a> {
-    /// The bytes in one piece, copied if they were not.
-    pub fn into_contiguous(self) -> Cow<'a, [u8]> {
-        match self {
-            Self::Slice(bytes) => bytes.into(),
-            Self::Received(received) => received.to_vec().into(),
-        }
-    }
-}
-
 impl<'a> From<&'a [u8]> for Payload<'a> {
     fn from(bytes: &'a [u8]) -> Self {
         Self::Slice(bytes)
@@ -180,7 +170,10 @@ impl Content {
         payload: Payload<'a>,
         corruption: Option<WriteCorruption>,
     ) -> io::Result<Cow<'a, [u8]>> {
-        let bytes = payload.into_contiguous();
+        let bytes: Cow<'a, [u8]> = match payload {
+            Payload::Slice(bytes) => bytes.into(),
+            Payload::Received(received) => received.to_vec().into(),
+        };
         let kept = match corruption {
             None | Some(WriteCorruption::Misdirected(_)) => return Ok(bytes),
             Some(WriteCorruption::Torn(kept)) => kept as usize,

@@ -24,9 +24,12 @@ pub struct Engine {
     /// Read-locked by commands, and write-locked by what must run between two commands.
     gate: RwLock<()>,
     state: Mutex<DriveState>,
-    content: Content,
-    clock: Clock,
-    parameters: DriveParameters,
+    /// The drive's content and its write log.
+    pub content: Content,
+    /// The drive's clock and its relation to the wall clock.
+    pub clock: Clock,
+    /// The drive's parameters.
+    pub parameters: DriveParameters,
 }
 
 /// The property of the ranges that `Engine::extents` returns.
@@ -77,25 +80,10 @@ impl Engine {
         })
     }
 
-    /// The drive's parameters.
-    pub fn parameters(&self) -> DriveParameters {
-        self.parameters
-    }
-
     /// A drive whose data is kept in memory and whose replies are sent at once.
     pub fn in_memory(drive: impl Drive + 'static) -> Self {
         let store = Store::in_memory(&drive.parameters());
         Self::new(Box::new(drive), store, Clock::start(Pace::None, LatencyCompensation::default()))
-    }
-
-    /// The drive's clock and its relation to the wall clock.
-    pub fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// The drive's content and its write log.
-    pub fn content(&self) -> &Content {
-        &self.content
     }
 
     /// The drive's power.

@@ -1,11 +1,13 @@
 //! `Clock`: relates a drive's virtual time to the wall clock. This is the only module of the crate
 //! that reads the wall clock.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use ssdlab_time::Nanos;
+
+use crate::sync::lock;
 
 /// Data bytes of the short reply whose round trip is measured.
 pub const SHORT_REPLY_BYTES: usize = 4096;
@@ -211,10 +213,6 @@ impl Clock {
     pub fn reply_lateness(&self) -> ReplyLateness {
         *lock(&self.lateness)
     }
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().expect("no panic while locked")
 }
 
 /// The time of the wall clock.

@@ -45,7 +45,7 @@ pub fn serve(
             }
             Outcome::StartTls => {
                 let tls = tls.take().expect("TLS starts once");
-                let encrypted = tls.wrap(input.into_stream()?.into_connection())?;
+                let encrypted = tls.wrap(input.into_stream()?.connection)?;
                 output = encrypted.clone();
                 input = ReceiveBuffer::new(BusyPoll::new(encrypted));
             }

@@ -21,7 +21,6 @@ const RECEIVE_BYTES: RangeInclusive<usize> = 48..=4096;
 /// A host that failed to authenticate may receive the reason for this long.
 const FAILURE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The data of one command.
 struct CommandData<'a> {
     /// Length of the host's buffer.
     length: usize,
@@ -48,7 +47,6 @@ impl HostData for CommandData<'_> {
 }
 
 impl Session<'_> {
-    /// Performs a command and replies to it.
     pub fn perform(&mut self, channel: &mut Channel<'_>, request: &Request) -> io::Result<()> {
         let command = &request.command;
         let Some(queue) = &self.queue else {
@@ -131,7 +129,7 @@ impl Session<'_> {
         };
         channel.closing |= is_last;
         message.resize(room, 0);
-        self.responder().data(channel.replies.immediate(), cid, &message, Completion::SUCCESS);
+        self.responder().data(&mut channel.replies.immediate, cid, &message, Completion::SUCCESS);
         Ok(())
     }
 

@@ -70,7 +70,7 @@ impl<'a> DriveIo<'a> {
             if done < commands.len() && accepted.is_empty() {
                 let next = self.engine.next_free().unwrap_or(wall_clock_now() + RETRY);
                 // If the system cannot wait, the command is tried again at once.
-                let _ = wait_precisely(next, self.engine.clock().spin());
+                let _ = wait_precisely(next, self.engine.clock.spin());
             }
         }
         Ok(result?)

@@ -20,7 +20,6 @@ mod drive_io;
 mod event;
 mod features;
 mod health;
-mod identity;
 pub mod io;
 mod namespace;
 pub mod opcode;
@@ -35,11 +34,10 @@ pub use controller::{
     Context, Controller, ControllerParameters, ControllerType, IO_QUEUES_MAX, QUEUE_ENTRIES_MAX,
 };
 pub use drive_io::DriveIo;
-pub use identity::{DISCOVERY_NQN, Identity};
 pub use namespace::NamespaceView;
 pub use sqe::{Completion, Cqe, Direction, HostData, Sqe};
 pub use status::{CommandError, Status};
-pub use subsystem::Subsystem;
+pub use subsystem::{DISCOVERY_NQN, Identity, Subsystem};
 
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::calibration::use_precise_timers;
@@ -12,6 +12,7 @@ use crate::control::{self, Host};
 use crate::listener::{Address, Listener};
 use crate::state::ServerState;
 use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::sync::lock;
 use ssdlab_engine::wait::sleep_until;
 use ssdlab_engine::{Engine, Epoch, PowerCutLoss};
 use ssdlab_nbd::Export;
@@ -146,7 +147,7 @@ impl Server {
         (self.nbd, self.nvme, self.control) = (None, None, None);
         self.shared.clients.connections.disconnect_all();
         self.shared.control_connections.disconnect_all();
-        let clones = std::mem::take(&mut *self.shared.clones());
+        let clones = std::mem::take(&mut *lock(&self.shared.clones));
         drop(clones);
         self.shared.snapshots().clear();
     }
@@ -193,7 +194,7 @@ impl Shared {
         let shared = Arc::clone(self);
         let started = spawn("connection", move || {
             use_precise_timers();
-            let is_paced = shared.engine.clock().is_paced();
+            let is_paced = shared.engine.clock.is_paced();
             // An error ends this connection only: the client has left, or broke the protocol.
             let _ = connection
                 .set_send_buffer(is_paced)
@@ -230,10 +231,6 @@ impl Shared {
             self.client_limits.descriptors.refill();
         }
     }
-
-    fn clones(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Server>> {
-        self.clones.lock().expect("no panic while locked")
-    }
 }
 
 impl Host for Arc<Shared> {
@@ -262,16 +259,16 @@ impl Host for Arc<Shared> {
         let control = PathBuf::from(format!("{}.control", socket.display()));
         server.listen_nbd(&Address::Unix(socket.into()))?;
         server.listen_control(&control)?;
-        self.clones().insert(socket.into(), server);
+        lock(&self.clones).insert(socket.into(), server);
         Ok(control)
     }
 
     fn end_clone(&self, socket: &Path) -> bool {
-        let ended = self.clones().remove(socket);
+        let ended = lock(&self.clones).remove(socket);
         ended.is_some()
     }
 
     fn clone_sockets(&self) -> Vec<PathBuf> {
-        self.clones().keys().cloned().collect()
+        lock(&self.clones).keys().cloned().collect()
     }
 }

@@ -19,6 +19,11 @@ pub use drive::{CAPACITY, DriveOptions, FakeDrive, MAX_TRANSFER, UNIT, counter, 
 /// A server that does not reply for this long fails the test.
 pub const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// Bytes in runs: the byte, and how often it is repeated.
+pub fn runs(of: &[(u8, usize)]) -> Vec<u8> {
+    of.iter().flat_map(|(byte, count)| vec![*byte; *count]).collect()
+}
+
 /// Waits until a condition holds.
 pub fn wait_until(mut holds: impl FnMut() -> bool) {
     let end = wall_clock_now() + TIMEOUT;

@@ -142,7 +142,8 @@ impl Write for Connection {
 /// client time too. This limits a client that sends one request at a time.
 #[derive(Debug)]
 pub struct BusyPoll {
-    connection: Connection,
+    /// The connection.
+    pub connection: Connection,
     is_polling: bool,
 }
 
@@ -150,11 +151,6 @@ impl BusyPoll {
     /// Receives from a connection.
     pub fn new(connection: Connection) -> Self {
         Self { connection, is_polling: false }
-    }
-
-    /// The connection.
-    pub fn into_connection(self) -> Connection {
-        self.connection
     }
 
     /// Bytes have arrived after a wait that began at `since`. After a short wait the next one
@@ -167,11 +163,6 @@ impl BusyPoll {
     /// Stops polling unless it pays.
     pub fn keep_polling_if(&mut self, pays: bool) {
         self.is_polling &= pays;
-    }
-
-    /// As `Connection::wait_readable`.
-    pub fn wait_readable(&self, until: Instant, spin: Duration) -> io::Result<bool> {
-        self.connection.wait_readable(until, spin)
     }
 }
 

@@ -5,7 +5,6 @@ use zerocopy::{FromZeros, IntoBytes};
 
 use crate::controller::{Context, Controller, QUEUE_ENTRIES_MAX, VERSION};
 use crate::event;
-use crate::identity::DISCOVERY_NQN;
 use crate::io::{COPY_RANGES_MAX, copy_range_blocks_max};
 use crate::namespace::{LBA_FORMATS, Namespace};
 use crate::spec::identify::{
@@ -15,7 +14,7 @@ use crate::spec::identify::{
 use crate::spec::{BROADCAST_NSID, NSID, ascii, padded};
 use crate::sqe::Completion;
 use crate::status::Status;
-use crate::subsystem::{ERROR_LOG_ENTRIES, Subsystem};
+use crate::subsystem::{DISCOVERY_NQN, ERROR_LOG_ENTRIES, Subsystem};
 
 /// In-capsule data of an I/O queue, in bytes.
 const IN_CAPSULE_DATA: u32 = 16 << 10;
@@ -156,7 +155,7 @@ fn io_controller(controller: &Controller) -> IdentifyController {
         frmw: FRMW,
         wctemp: WARNING_TEMPERATURE.into(),
         cctemp: CRITICAL_TEMPERATURE.into(),
-        tnvmcap: u128::from(subsystem.engine.parameters().capacity).into(),
+        tnvmcap: u128::from(subsystem.engine.parameters.capacity).into(),
         unvmcap: u128::from(subsystem.unallocated_bytes()).into(),
         sanicap: SANICAP.into(),
         endgidmax: ENDGID.into(),
@@ -185,7 +184,7 @@ fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
     for (lbaf, lbads) in page.lbaf.iter_mut().zip(LBA_FORMATS) {
         lbaf.lbads = lbads as u8;
         // Blocks that are smaller than a mapping unit perform worse.
-        lbaf.rp = u8::from(engine.parameters().unit_bytes > 1 << lbads);
+        lbaf.rp = u8::from(engine.parameters.unit_bytes > 1 << lbads);
     }
     page
 }
@@ -194,7 +193,7 @@ fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
 fn namespace(subsystem: &Subsystem, namespace: Option<Namespace>) -> IdentifyNamespace {
     let Some(namespace) = namespace else { return IdentifyNamespace::new_zeroed() };
     let (engine, lbads, blocks) = (&subsystem.engine, namespace.lbads(), namespace.blocks());
-    let unit = engine.parameters().unit_bytes;
+    let unit = engine.parameters.unit_bytes;
     let used = (engine.status().health.mapped_units * unit) >> lbads;
     let zeroes_based = |bytes: u64| U16::new(((bytes >> lbads).clamp(1, 1 << 16) - 1) as u16);
     let copy_blocks = copy_range_blocks_max(4096 << subsystem.mdts(), lbads);

@@ -63,7 +63,7 @@ fn new_namespace(subsystem: &Subsystem, data: &NamespaceManagement) -> Result<Na
     if ncap < nsze {
         return Err(Status::THIN_PROVISIONING_NOT_SUPPORTED);
     }
-    if nsze > subsystem.engine.parameters().capacity >> LBA_FORMATS[lba_format] {
+    if nsze > subsystem.engine.parameters.capacity >> LBA_FORMATS[lba_format] {
         return Err(Status::NAMESPACE_INSUFFICIENT_CAPACITY);
     }
     let handles = placement_handles(subsystem, data)?;

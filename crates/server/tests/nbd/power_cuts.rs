@@ -25,9 +25,7 @@ fn is_served(socket: &Path) -> bool {
 
 #[test]
 fn no_client_is_served_between_a_power_cut_and_power_on() {
-    let server = TestServer::default();
-    let mut control = server.control();
-    let mut client = server.client();
+    let (server, mut control, mut client) = TestServer::with_control();
     client.write(0, &[1; 4096]);
     client.flush();
     client.write(0, &[2; 4096]);
@@ -45,11 +43,9 @@ fn no_client_is_served_between_a_power_cut_and_power_on() {
 #[test]
 fn a_planned_cut_comes_in_the_middle_of_the_nth_write() {
     for most_at_once in [1, 5] {
-        let server = TestServer::default();
-        let mut control = server.control();
+        let (server, mut control, mut client) = TestServer::with_control();
         let plan = control.call("power-cut", json!({ "after_writes": 7 }));
         assert_eq!(plan["planned"]["after_writes"], 7);
-        let mut client = server.client();
         let mut answered = 0;
         'writes: for first in (0_u64..).step_by(most_at_once) {
             let numbers = first..first + most_at_once as u64;
@@ -77,11 +73,9 @@ fn a_planned_cut_comes_in_the_middle_of_the_nth_write() {
 #[test]
 fn a_random_cut_is_the_same_for_the_same_seed_and_power_can_return_at_once() {
     let writes_until_cut = |seed: u64| {
-        let server = TestServer::default();
-        let mut control = server.control();
+        let (server, mut control, mut client) = TestServer::with_control();
         let random = json!({ "seed": seed, "writes": 50 });
         control.call("power-cut", json!({ "random": random, "on": true }));
-        let mut client = server.client();
         loop {
             client.send((CMD_WRITE, 0), 1, (0, 4096), &[1; 4096]);
             if client.try_reply(0).is_err() {
@@ -147,14 +141,9 @@ fn flushed_data_is_kept_and_the_rest_is_rolled_back() {
     client.write(8192, &[6; 512]);
     assert_eq!(cut(&server), 1);
     assert!(client.is_closed());
-    let mut after = server.client();
-    let read = after.read(0, 3 * 4096);
     // A durable write of the fake drive flushes all earlier writes.
-    assert!(read[..512].iter().all(|byte| *byte == 3));
-    assert!(read[512..4096].iter().all(|byte| *byte == 2));
-    assert_eq!(read[4096], 4);
-    assert_eq!(read[4608], 1);
-    assert_eq!((read[8192], read[8704]), (5, 0));
+    let expected = runs(&[(3, 512), (2, 3584), (4, 512), (1, 3584), (5, 512), (0, 3584)]);
+    assert_eq!(server.client().read(0, 3 * 4096), expected);
 }
 
 #[test]

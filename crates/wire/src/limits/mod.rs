@@ -20,6 +20,7 @@ pub use timeouts::{Timeout, Timeouts};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::sync::lock;
 use thiserror::Error;
 
 use crate::connection::Connection;
@@ -216,7 +217,7 @@ impl RateLimitedLog {
     /// Prints a line, unless one of the same kind was printed recently.
     pub fn print(&self, notice: Notice, text: impl Display) {
         let now = wall_clock_now();
-        let mut printed = self.printed.lock().expect("no panic while locked");
+        let mut printed = lock(&self.printed);
         let omitted = match printed.get_mut(&notice) {
             Some((last, omitted)) if now.saturating_duration_since(*last) < PERIOD => {
                 *omitted += 1;

@@ -65,7 +65,7 @@ pub fn endurance_group(subsystem: &Subsystem) -> EnduranceGroup {
         host_write_commands: wide(writes),
         media_errors: wide(media_errors),
         error_log_entries: wide(errors),
-        tegcap: wide(subsystem.engine.parameters().capacity),
+        tegcap: wide(subsystem.engine.parameters.capacity),
         uegcap: wide(subsystem.unallocated_bytes()),
         ..EnduranceGroup::new_zeroed()
     }
@@ -77,7 +77,7 @@ pub fn ocp_smart(subsystem: &Subsystem) -> OcpSmart {
     OcpSmart {
         physical_media_units_written: wide(health.programmed_bytes),
         uncorrectable_read_error_count: subsystem.error_counts().1.into(),
-        total_nuse: (health.mapped_units * subsystem.engine.parameters().unit_bytes / 512).into(),
+        total_nuse: (health.mapped_units * subsystem.engine.parameters.unit_bytes / 512).into(),
         log_page_version: 3.into(),
         log_page_guid: OCP_SMART_GUID,
         ..OcpSmart::new_zeroed()
