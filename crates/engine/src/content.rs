@@ -73,16 +73,8 @@ impl Content {
         command: &Command,
         payload: impl FnOnce() -> Payload<'a>,
         accepted: &Accepted,
-    ) -> CommandResult {
-        self.change(&command.redirected(accepted.corruption), payload, accepted).map_err(|_| EIO)
-    }
-
-    fn change<'a>(
-        &self,
-        command: &Command,
-        payload: impl FnOnce() -> Payload<'a>,
-        accepted: &Accepted,
     ) -> io::Result<()> {
+        let command = &command.redirected(accepted.corruption);
         let (range, done) = (command.offset..command.end(), accepted.completed);
         let log = self.lock_log();
         let bytes;

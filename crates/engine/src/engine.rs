@@ -7,6 +7,7 @@ use std::time::Instant;
 use crate::command::{Accepted, Command, CommandResult, Operation};
 use crate::content::{Content, Payload};
 use crate::drive::{Counter, Drive, DriveParameters, PowerCutLoss};
+use crate::errno::EIO;
 use crate::fault::Faults;
 use crate::pacing::{Clock, LatencyCompensation, Pace, wall_clock_now};
 use crate::power::{Epoch, PowerCutPlan, PowerStatus, State};
@@ -150,7 +151,8 @@ impl Engine {
                 read_reply(number, &accepted[number], &read);
             } else {
                 let payload = || payload(number).into();
-                accepted[number].result = self.content.apply(command, payload, &accepted[number]);
+                let applied = self.content.apply(command, payload, &accepted[number]);
+                accepted[number].result = applied.map_err(|_| EIO);
             }
         }
         self.content.store.drop_durable(now);
@@ -279,10 +281,7 @@ impl PowerControl<'_> {
         self.0.inspect(|state| state.layers.power.epoch())
     }
 
-    /// Plans a power cut and drops an earlier plan.
-    ///
-    /// # Panics
-    /// If `after_writes` is 0.
+    /// Plans a power cut and drops an earlier plan; panics if `after_writes` is 0.
     pub fn plan_cut(self, plan: Option<PowerCutPlan>) {
         assert!(plan.is_none_or(|plan| plan.after_writes > 0), "the next write is number 1");
         self.0.lock().layers.power.plan = plan;
@@ -300,10 +299,8 @@ impl PowerControl<'_> {
     }
 
     /// Finishes a cut that has begun: rolls back what was not in flash, and ends the epoch. `None`
-    /// if no cut has begun.
-    ///
-    /// # Panics
-    /// If the content's file or the write log cannot be written: a cut must not end half way.
+    /// if no cut has begun. Panics if the content's file or the write log cannot be written: a cut
+    /// must not end half way.
     pub fn finish_cut(self) -> Option<PowerCutLoss> {
         let engine = self.0;
         let _exclusive = engine.gate.write().expect("no panic while locked");

@@ -67,10 +67,7 @@ impl WriteLog {
         }
     }
 
-    /// Appends a named mark.
-    ///
-    /// # Panics
-    /// If the name is longer than `MARK_MAX`.
+    /// Appends a named mark; panics if the name is longer than `MARK_MAX`.
     pub(crate) fn mark(&mut self, name: &str) -> io::Result<()> {
         self.entry(0..0, MARK, name.as_bytes())?;
         self.finish()

@@ -135,9 +135,7 @@ impl Server {
     }
 
     /// Cuts the power, and turns it on again if `then_on`. Returns `None` if the power is off.
-    ///
-    /// # Panics
-    /// The data file cannot be written: a power cut must not be left half done.
+    /// Panics if the data file cannot be written: a power cut must not be left half done.
     pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
         self.shared.clients.power_cut(then_on)
     }

@@ -6,7 +6,7 @@ use zerocopy::FromBytes;
 use super::check_mapped;
 use crate::controller::Context;
 use crate::drive_io::DriveIo;
-use crate::namespace::NamespaceView;
+use crate::namespace::{FUA, NamespaceView, PRINFO};
 use crate::spec::command_data::{CopySourceRange, DatasetManagementRange};
 use crate::status::{CommandError, Status};
 
@@ -20,11 +20,9 @@ pub const COPY_RANGES_MAX: u32 = 128;
 /// Maximum logical blocks of a source range (MSSRL), unless that exceeds MDTS.
 const RANGE_BLOCKS_MAX: u32 = 1024;
 
-/// Fields of CDW12: Protection Information Field Read, Directive Type, PRINFO of the write, FUA.
+/// Fields of CDW12: Protection Information Field Read, Directive Type.
 const PRINFOR: u32 = 0xf << 12;
 const DTYPE: u32 = 0xf << 20;
-const PRINFOW: u32 = 0xf << 26;
-const FUA: u32 = 1 << 30;
 
 /// Deallocates ranges. Without AD the command only describes how they will be used.
 pub fn dataset_management(
@@ -88,7 +86,7 @@ fn source_ranges<'a>(
     let cdw12 = context.sqe.cdw(12);
     let (count, descriptor_format) = ((cdw12 & 0xff) as usize + 1, cdw12 >> 8 & 0xf);
     // Format 0: without protection information, within one namespace. No directive is supported.
-    if descriptor_format != 0 || cdw12 & (PRINFOR | DTYPE | PRINFOW) != 0 {
+    if descriptor_format != 0 || cdw12 & (PRINFOR | DTYPE | PRINFO) != 0 {
         return Err(Status::INVALID_FIELD);
     }
     if count > COPY_RANGES_MAX as usize {

@@ -35,7 +35,7 @@ fn of_type(
     controller
 }
 
-/// What an I/O controller is made of.
+/// The subsystem and the parameters of an I/O controller.
 fn parts(options: DriveOptions) -> (Arc<Subsystem>, ControllerParameters) {
     let engine = engine(options, Pace::None);
     let parameters = ControllerParameters {

@@ -1,5 +1,6 @@
 //! Placement hints of both kinds; reclaim unit handle updates, events, enabling and disabling.
 
+use crate::namespaces::{attach, delete, described, host};
 use crate::prelude::*;
 
 const PLACEMENT: u32 = 0x1d;
@@ -48,17 +49,11 @@ fn events(admin: &mut Host, of_hosts: u32) -> Vec<(u8, u64, u8)> {
 
 /// Creates a namespace of all blocks with the first `handles` handles; 0 means all.
 fn make(admin: &mut Host, controller: u16, handles: u8) {
-    let mut whole = vec![0; 4096];
-    whole[..8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
-    whole.copy_within(..8, 8);
-    whole[392] = handles;
-    for handle in 0..handles {
-        whole[512 + 2 * usize::from(handle)] = handle;
-    }
+    let list = (0..handles).map(|handle| (512 + 2 * usize::from(handle), handle));
+    let more: Vec<_> = list.chain([(392, handles)]).collect();
+    let whole = described(CAPACITY / 512, CAPACITY / 512, &more);
     assert_eq!(admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &whole).status, 0);
-    let mut list = vec![0; 4096];
-    (list[0], list[2]) = (1, controller as u8);
-    assert_eq!(admin.command_out(Entry::new(NAMESPACE_ATTACHMENT).nsid(1), &list).status, 0);
+    assert_eq!(attach(admin, 0, &[controller]), 0);
 }
 
 #[test]
@@ -118,9 +113,8 @@ fn appends_and_overwrites_of_files_reach_the_drive() {
 #[test]
 fn a_namespace_has_the_handles_that_it_was_created_with() {
     let target = target();
-    let (mut admin, controller) = target.admin(0);
-    let mut io = target.io(1, controller, 0);
-    assert_eq!(admin.command(Entry::new(NAMESPACE_MANAGEMENT).nsid(1).cdw(10, 1)).status, 0);
+    let (mut admin, controller, mut io) = host(&target);
+    assert_eq!(delete(&mut admin, 1), 0);
     make(&mut admin, controller, 2);
     assert_eq!((write(&mut io, 1), write(&mut io, 2)), (0, 0));
     assert_eq!((target.count("other streams"), target.count("stream 0")), (1, 1));
@@ -194,14 +188,12 @@ fn supported_and_enabled_events_can_be_read() {
 #[test]
 fn placement_is_enabled_and_disabled_only_without_a_namespace() {
     let target = target();
-    let (mut admin, controller) = target.admin(0);
-    let mut io = target.io(1, controller, 0);
+    let (mut admin, controller, mut io) = host(&target);
     let is_on = Entry::new(GET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1);
     let turn = |on: u32| Entry::new(SET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1).cdw(12, on);
     let again = |admin: &mut Host| make(admin, controller, 0);
-    let delete = Entry::new(NAMESPACE_MANAGEMENT).nsid(1).cdw(10, 1);
     assert_eq!(admin.command(turn(0)).status, COMMAND_SEQUENCE_ERROR, "a namespace exists");
-    assert_eq!(admin.command(delete).status, 0);
+    assert_eq!(delete(&mut admin, 1), 0);
     assert_eq!(admin.command(turn(1 << 8)).status, INVALID_FIELD, "only one configuration exists");
     assert_eq!(admin.command(turn(0)).status, 0);
     assert_eq!(admin.command(is_on).result, 0);
@@ -214,7 +206,7 @@ fn placement_is_enabled_and_disabled_only_without_a_namespace() {
     }
     assert_eq!(note(&mut admin, 0, &[NOT_FULL], 1), 0x29);
     assert_eq!(number(&admin.log(0x20, 96), 24, 2), 4, "the configuration is still reported");
-    assert_eq!(admin.command(delete).status, 0);
+    assert_eq!(delete(&mut admin, 1), 0);
     assert_eq!((admin.command(turn(1)).status, admin.command(is_on).result), (0, 1));
     again(&mut admin);
     assert_eq!((write(&mut io, 1), update(&mut io, &[1])), (0, 0));

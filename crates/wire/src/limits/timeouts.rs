@@ -9,12 +9,10 @@ use crate::connection::{Connection, Disconnect};
 use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::sync::lock;
 
-/// Running timeouts, by when they expire; the number makes the key unique.
-type Running = BTreeMap<(Instant, u64), Connection>;
-
 #[derive(Debug, Default)]
 pub struct Timeouts {
-    running: Mutex<Running>,
+    /// By when they expire; the number makes the key unique.
+    running: Mutex<BTreeMap<(Instant, u64), Connection>>,
     started: AtomicU64,
 }
 
@@ -36,20 +34,16 @@ impl Timeouts {
     /// Disconnects the connections whose timeout expires by `time`.
     pub fn disconnect_expired_by(&self, time: Instant) {
         let mut running = lock(&self.running);
-        while running.first_key_value().is_some_and(|((expires, _), _)| *expires <= time) {
-            disconnect_first(&mut running);
+        while let Some(first) = running.first_entry().filter(|first| first.key().0 <= time) {
+            first.remove().disconnect();
         }
     }
 
     /// Disconnects the connection whose timeout expires first; false without connections.
     pub fn disconnect_first(&self) -> bool {
-        disconnect_first(&mut lock(&self.running))
+        let mut running = lock(&self.running);
+        running.pop_first().inspect(|(_, connection)| connection.disconnect()).is_some()
     }
-}
-
-fn disconnect_first(running: &mut Running) -> bool {
-    let first = running.pop_first();
-    first.inspect(|(_, connection)| connection.disconnect()).is_some()
 }
 
 impl Drop for Timeout {

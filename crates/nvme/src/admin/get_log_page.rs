@@ -1,23 +1,22 @@
 //! Get Log Page.
 
-mod fdp;
-mod health;
-
 use zerocopy::little_endian::U32;
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::controller::{Context, Controller};
+use crate::health;
 use crate::opcode::{admin, io};
 use crate::spec::identify::NamespaceList;
 use crate::spec::log_page::effects::{CSUPP, LBCC, NCC, NIC};
 use crate::spec::log_page::{
-    CommandsSupportedAndEffects, Discovery, DiscoveryEntry, FirmwareSlot, SanitizeStatus,
-    SupportedLogPages, lid,
+    CommandsSupportedAndEffects, Discovery, DiscoveryEntry, FdpConfiguration, FdpConfigurations,
+    FdpEvent, FdpEvents, FdpStatistics, FirmwareSlot, ReclaimUnitHandle, ReclaimUnitHandleUsage,
+    ReclaimUnitHandleUse, SanitizeStatus, SupportedLogPages, lid,
 };
 use crate::spec::{BROADCAST_NSID, NSID, ascii, padded};
 use crate::sqe::Completion;
 use crate::status::Status;
-use crate::subsystem::Subsystem;
+use crate::subsystem::{FDP_EVENTS_MAX, Subsystem};
 
 /// Supported log page (LSUPP).
 const LSUPP: u32 = 1;
@@ -31,6 +30,16 @@ const SQ_FLOW_CONTROL_CAN_BE_DISABLED: u8 = 1 << 2;
 const DYNAMIC: u16 = 0xffff;
 /// ASQSZ.
 const ADMIN_QUEUE_ENTRIES: u16 = 32;
+/// Reclaim Unit Handle Type (RUHT).
+const INITIALLY_ISOLATED: u8 = 1;
+const PERSISTENTLY_ISOLATED: u8 = 2;
+/// FDP Attributes (FDPA): the configuration is valid; the write cache holds data of handles.
+const VALID: u8 = 1 << 7;
+const VOLATILE_WRITE_CACHE: u8 = 1 << 4;
+/// Reclaim Unit Handle Attributes (RUHA): host specified.
+const HOST_SPECIFIED: u8 = 1;
+/// FDP Event Flags (FDPEF): placement identifier, NSID and location are valid.
+const ALL_VALID: u8 = 0b111;
 /// Admin commands and their effects.
 const ADMIN_COMMANDS: [(u8, u32); 12] = [
     (admin::GET_LOG_PAGE, 0),
@@ -83,15 +92,15 @@ fn log_page(context: &Context<'_>, lid: u8) -> Result<Vec<u8>, Status> {
     Ok(match lid {
         lid::SUPPORTED_LOG_PAGES => supported_log_pages(controller).as_bytes().into(),
         lid::ERROR_INFORMATION => health::error_information(subsystem),
-        lid::SMART => health::smart(controller).as_bytes().into(),
+        lid::SMART => health::smart(subsystem, &controller.lock().features).as_bytes().into(),
         lid::FIRMWARE_SLOT => firmware_slot().as_bytes().into(),
         lid::CHANGED_NAMESPACES => changed_namespaces(controller).as_bytes().into(),
         lid::COMMANDS_SUPPORTED_AND_EFFECTS => commands_supported(subsystem).as_bytes().into(),
         lid::ENDURANCE_GROUP => health::endurance_group(subsystem).as_bytes().into(),
-        lid::FDP_CONFIGURATIONS => fdp::configurations(subsystem),
-        lid::RECLAIM_UNIT_HANDLE_USAGE => fdp::reclaim_unit_handle_usage(subsystem),
-        lid::FDP_STATISTICS => fdp::statistics(subsystem).as_bytes().into(),
-        lid::FDP_EVENTS => fdp::events(subsystem, lsp & 1 != 0),
+        lid::FDP_CONFIGURATIONS => fdp_configurations(subsystem),
+        lid::RECLAIM_UNIT_HANDLE_USAGE => reclaim_unit_handle_usage(subsystem),
+        lid::FDP_STATISTICS => fdp_statistics(subsystem).as_bytes().into(),
+        lid::FDP_EVENTS => fdp_events(subsystem, lsp & 1 != 0),
         lid::DISCOVERY => discovery(controller),
         lid::SANITIZE_STATUS => sanitize_status(subsystem).as_bytes().into(),
         lid::OCP_SMART => health::ocp_smart(subsystem).as_bytes().into(),
@@ -198,4 +207,73 @@ fn discovery(controller: &Controller) -> Vec<u8> {
         ..DiscoveryEntry::new_zeroed()
     };
     [header.as_bytes(), entry.as_bytes()].concat()
+}
+
+/// The only FDP configuration: one reclaim group, a handle for each stream, superblocks as reclaim
+/// units.
+fn fdp_configurations(subsystem: &Subsystem) -> Vec<u8> {
+    let geometry = &subsystem.geometry;
+    let nruh = geometry.streams as u16;
+    let ruht =
+        if geometry.persistently_isolated { PERSISTENTLY_ISOLATED } else { INITIALLY_ISOLATED };
+    let handles = vec![ReclaimUnitHandle { ruht, unused_1: [0; 3] }; nruh.into()];
+    let size = size_of::<FdpConfiguration>() + handles.as_bytes().len();
+    let size = size.next_multiple_of(8);
+    let length = size_of::<FdpConfigurations>() + size;
+    let header =
+        FdpConfigurations { size: (length as u32).into(), ..FdpConfigurations::new_zeroed() };
+    let configuration = FdpConfiguration {
+        dsze: (size as u16).into(),
+        fdpa: VALID | if subsystem.is_volatile { VOLATILE_WRITE_CACHE } else { 0 },
+        nrg: 1.into(),
+        nruh: nruh.into(),
+        maxpids: (nruh - 1).into(),
+        nnss: 1.into(),
+        runs: geometry.superblock_bytes.into(),
+        ..FdpConfiguration::new_zeroed()
+    };
+    let mut page = [header.as_bytes(), configuration.as_bytes(), handles.as_bytes()].concat();
+    page.resize(length, 0);
+    page
+}
+
+fn reclaim_unit_handle_usage(subsystem: &Subsystem) -> Vec<u8> {
+    let nruh = subsystem.geometry.streams as u16;
+    let used = subsystem.lock().namespace.map_or(0, |namespace| namespace.handles);
+    let header = ReclaimUnitHandleUsage { nruh: nruh.into(), unused_2: [0; 6] };
+    let descriptors = (0..nruh).map(|handle| {
+        let ruha = if u32::from(handle) < used { HOST_SPECIFIED } else { 0 };
+        ReclaimUnitHandleUse { ruha, unused_1: [0; 7] }
+    });
+    let descriptors: Vec<ReclaimUnitHandleUse> = descriptors.collect();
+    [header.as_bytes(), descriptors.as_bytes()].concat()
+}
+
+fn fdp_statistics(subsystem: &Subsystem) -> FdpStatistics {
+    let health = subsystem.engine.status().health;
+    FdpStatistics {
+        hbmw: u128::from(health.written_bytes).into(),
+        mbmw: u128::from(health.programmed_bytes).into(),
+        mbe: u128::from(health.erased_bytes).into(),
+        unused_48: [0; 16],
+    }
+}
+
+/// FDP events caused by hosts. Controller events are not recorded.
+fn fdp_events(subsystem: &Subsystem, of_hosts: bool) -> Vec<u8> {
+    let state = subsystem.lock();
+    let recorded = state.fdp.events.iter().filter(|_| of_hosts).map(|event| FdpEvent {
+        event_type: event.event_type,
+        fdpef: ALL_VALID,
+        pid: event.pid.into(),
+        timestamp: (event.timestamp & ((1 << 48) - 1)).into(),
+        nsid: NSID.into(),
+        ruhid: event.ruhid.into(),
+        ..FdpEvent::new_zeroed()
+    });
+    let recorded: Vec<FdpEvent> = recorded.collect();
+    let header = FdpEvents { n: (recorded.len() as u32).into(), unused_4: [0; 60] };
+    let mut page = [header.as_bytes(), recorded.as_bytes()].concat();
+    page.resize(size_of::<FdpEvents>() + size_of::<FdpEvent>() * FDP_EVENTS_MAX, 0);
+    page
 }
