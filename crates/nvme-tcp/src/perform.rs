@@ -121,7 +121,7 @@ impl Session<'_> {
             let subnqn = self.target.subsystem.identity.subnqn.as_bytes();
             let progress = authentication.send(message, key, subnqn);
             self.respond(channel, cid, Completion::SUCCESS);
-            return self.finish_authentication(channel, progress);
+            return self.apply_progress(channel, progress);
         }
         let Some((mut message, is_last)) = authentication.receive() else {
             self.respond(channel, cid, Status::COMMAND_SEQUENCE_ERROR.into());
@@ -134,11 +134,7 @@ impl Session<'_> {
     }
 
     /// Registers the queue of a host that has authenticated; unregisters it if that failed.
-    fn finish_authentication(
-        &mut self,
-        channel: &Channel<'_>,
-        progress: Progress,
-    ) -> io::Result<()> {
+    fn apply_progress(&mut self, channel: &Channel<'_>, progress: Progress) -> io::Result<()> {
         let queue = self.queue.as_mut().expect("the queue authenticates");
         match progress {
             Progress::Continues => Ok(()),

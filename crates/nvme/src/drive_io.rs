@@ -25,14 +25,10 @@ impl<'a> DriveIo<'a> {
         Self { engine, epoch, due: None }
     }
 
-    /// Executes commands with their `payloads`, in as many batches as the drive's queue needs. All
-    /// are executed; returns the first error.
-    pub fn perform(
-        &mut self,
-        commands: &[Command],
-        payloads: &[&[u8]],
-    ) -> Result<(), CommandError> {
-        self.execute(commands, payloads, &mut SendBuffer::default())
+    /// Executes commands, with the data of the `writes`, in as many batches as the drive's queue
+    /// needs. All are executed; returns the first error.
+    pub fn perform(&mut self, commands: &[Command], writes: &[&[u8]]) -> Result<(), CommandError> {
+        self.execute(commands, writes, &mut SendBuffer::default())
     }
 
     /// Executes a read; returns the data.

@@ -102,13 +102,10 @@ impl Subsystem {
     }
 
     /// Changes the namespace. Counts a change if the active namespace differs afterwards.
-    pub(crate) fn change_namespace<T>(
-        &self,
-        change: impl FnOnce(&mut Option<Namespace>) -> T,
-    ) -> T {
+    pub(crate) fn change_namespace<T>(&self, edit: impl FnOnce(&mut Option<Namespace>) -> T) -> T {
         let mut state = self.lock();
         let before = state.active_namespace();
-        let result = change(&mut state.namespace);
+        let result = edit(&mut state.namespace);
         state.namespace_changes += u64::from(state.active_namespace() != before);
         result
     }

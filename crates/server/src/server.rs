@@ -50,12 +50,8 @@ impl Server {
         Self::with_client_limits(engine, export, ClientLimits::new(limits))
     }
 
-    fn with_client_limits(
-        engine: Engine,
-        export: Export,
-        client_limits: Arc<ClientLimits>,
-    ) -> Self {
-        let state = ServerState::new(engine, export, client_limits);
+    fn with_client_limits(engine: Engine, export: Export, limits: Arc<ClientLimits>) -> Self {
+        let state = ServerState::new(engine, export, limits);
         let shared = Arc::new(Shared { state, clones: Mutex::default() });
         Self { shared, nbd: None, nvme: None, control: None }
     }

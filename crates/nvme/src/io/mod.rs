@@ -13,7 +13,7 @@ mod io_management;
 mod ranges;
 
 use ssdlab_device::{Hint, Lba};
-use ssdlab_engine::{Command, Operation};
+use ssdlab_engine::{Command, Engine, Operation};
 
 use super::controller::{Context, Controller};
 use super::drive_io::DriveIo;
@@ -54,7 +54,7 @@ pub fn prepare(
 ) -> Result<Execution, Status> {
     let execution = check(view, sqe, length)?;
     if let Execution::Drive(command) = execution {
-        check_mapped(controller, view, &command)?;
+        check_mapped(&controller.subsystem.engine, view, &command)?;
         if command.operation == Operation::Write && view.handles > 0 {
             check_placement_identifier(controller, view, sqe);
         }
@@ -127,7 +127,7 @@ fn compare(
     let payload = context.data.payload();
     let command = view.command(Operation::Read, context.sqe)?;
     check_length(&command, payload.len())?;
-    check_mapped(context.controller, view, &command)?;
+    check_mapped(&context.subsystem().engine, view, &command)?;
     let bytes = drive.read(command)?;
     let is_equal = bytes == payload[..bytes.len()];
     if is_equal { Ok(()) } else { Err(Status::COMPARE_FAILURE.into()) }
@@ -171,13 +171,8 @@ fn check_length(command: &Command, length: usize) -> Result<(), Status> {
 }
 
 /// With DULBE, checks that all blocks that a command reads are mapped.
-fn check_mapped(
-    controller: &Controller,
-    view: &NamespaceView,
-    command: &Command,
-) -> Result<(), Status> {
+fn check_mapped(engine: &Engine, view: &NamespaceView, command: &Command) -> Result<(), Status> {
     let reads = matches!(command.operation, Operation::Read | Operation::Cache);
-    let engine = &controller.subsystem.engine;
     if reads && view.dulbe && !engine.is_mapped(command.offset, command.length.into()) {
         return Err(Status::DEALLOCATED_OR_UNWRITTEN_BLOCK);
     }

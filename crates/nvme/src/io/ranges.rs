@@ -67,7 +67,7 @@ pub fn copy(
         let blocks = u64::from(range.nlb.get()) + 1;
         let read = view.command_on(Operation::Read, range.slba.get(), blocks)?;
         let write = view.command_on(Operation::Write, destination, blocks)?;
-        check_mapped(context.controller, view, &read)?;
+        check_mapped(&context.subsystem().engine, view, &read)?;
         copies.push((read, Command { durable, ..write }));
         destination += blocks;
     }

@@ -103,10 +103,7 @@ fn a_lost_torn_or_misdirected_write_is_acknowledged_and_a_cut_rolls_it_back() {
         assert_eq!(written(&all), if kind == "misdirected" { 8192 } else { new }, "{kind}");
         server.server.power_cut(true);
         let all = server.client().read(0, 8 << 20);
-        assert!(
-            all == runs(&[(1, 8192), (0, all.len() - 8192)]),
-            "{kind}: only flushed data is left"
-        );
+        assert!(all == runs(&[(1, 8192), (0, all.len() - 8192)]), "{kind}: flushed data is left");
     }
 }
 
