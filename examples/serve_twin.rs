@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let engine = Engine::in_memory(TwinDrive::new(&profile, 0));
     let export =
-        Export::new("twin", &profile.model, profile.capacity, engine.parameters().unit_bytes);
+        Export::new("twin", &profile.model, profile.capacity, engine.parameters.unit_bytes);
     let mut server = Server::new(engine, export);
     server
         .listen_nbd(&Address::Unix(socket.into()))

@@ -3,9 +3,11 @@
 use std::io;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::sync::lock;
 
 /// Bytes that are mapped at once. The system allocates memory when a page is written, in small
 /// pages: with huge pages a drive with scattered writes would need many times as much.
@@ -61,7 +63,7 @@ impl BufferPool {
 
     /// Takes a buffer; an error if the system has no address space left.
     pub fn try_take(self: &Arc<Self>) -> io::Result<PooledBuffer> {
-        let mut free = self.lock();
+        let mut free = lock(&self.free);
         let start = match free.kept.pop().or_else(|| free.bare.pop()) {
             Some(start) => start,
             None => free.map(self.buffer_bytes)?,
@@ -71,7 +73,7 @@ impl BufferPool {
     }
 
     fn give_back(&self, start: Start) {
-        let mut free = self.lock();
+        let mut free = lock(&self.free);
         if free.kept.len() < KEPT / self.buffer_bytes {
             free.kept.push(start);
             return;
@@ -84,11 +86,7 @@ impl BufferPool {
                 madvise(start.0.as_ptr().cast(), self.buffer_bytes, Advice::LinuxDontNeed)
             };
         }
-        self.lock().bare.push(start);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, FreeBuffers> {
-        self.free.lock().expect("no panic while locked")
+        lock(&self.free).bare.push(start);
     }
 }
 
@@ -121,7 +119,7 @@ fn mapped_bytes(buffer_bytes: usize) -> usize {
 
 impl Drop for BufferPool {
     fn drop(&mut self) {
-        for start in self.lock().mappings.drain(..) {
+        for start in lock(&self.free).mappings.drain(..) {
             // SAFETY: each buffer holds a reference to its pool, so that no buffer in this mapping
             // is left.
             let unmapped =

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use serde::Deserialize;
 use ssdlab_device::{Hint, LBA_BYTES, Lba, Op, Request};
 use ssdlab_time::Nanos;
 
@@ -32,7 +33,8 @@ pub enum Operation {
 }
 
 /// The kinds of operation that statistics and faults tell apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
 pub enum OperationKind {
     /// Reads, also into the drive's cache.
     Read,

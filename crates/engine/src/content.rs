@@ -26,18 +26,8 @@ pub struct Content {
 pub enum Payload<'a> {
     /// Contiguous bytes, to be copied.
     Slice(&'a [u8]),
-    /// In memory from `Engine::receive_memory`, which the store adopts.
+    /// In memory from `Content::receive_memory`, which the store adopts.
     Received(ReceiveMemory),
-}
-
-impl<'a> Payload<'a> {
-    /// The bytes in one piece, copied if they were not.
-    pub fn into_contiguous(self) -> Cow<'a, [u8]> {
-        match self {
-            Self::Slice(bytes) => bytes.into(),
-            Self::Received(received) => received.to_vec().into(),
-        }
-    }
 }
 
 impl<'a> From<&'a [u8]> for Payload<'a> {
@@ -62,7 +52,7 @@ impl Content {
 
     /// Memory in which to receive a write's payload, so that the store can adopt it without a copy.
     /// `None` if the payload must be contiguous.
-    pub(crate) fn receive_memory(&self, command: &Command) -> Option<ReceiveMemory> {
+    pub fn receive_memory(&self, command: &Command) -> Option<ReceiveMemory> {
         let DriveParameters { unit_bytes, max_transfer, .. } = self.parameters;
         let edges = [command.offset, command.end(), max_transfer];
         let covers_whole_units = edges.iter().all(|edge| edge.is_multiple_of(unit_bytes));
@@ -83,16 +73,8 @@ impl Content {
         command: &Command,
         payload: impl FnOnce() -> Payload<'a>,
         accepted: &Accepted,
-    ) -> CommandResult {
-        self.change(&command.redirected(accepted.corruption), payload, accepted).map_err(|_| EIO)
-    }
-
-    fn change<'a>(
-        &self,
-        command: &Command,
-        payload: impl FnOnce() -> Payload<'a>,
-        accepted: &Accepted,
     ) -> io::Result<()> {
+        let command = &command.redirected(accepted.corruption);
         let (range, done) = (command.offset..command.end(), accepted.completed);
         let log = self.lock_log();
         let bytes;
@@ -180,7 +162,10 @@ impl Content {
         payload: Payload<'a>,
         corruption: Option<WriteCorruption>,
     ) -> io::Result<Cow<'a, [u8]>> {
-        let bytes = payload.into_contiguous();
+        let bytes: Cow<'a, [u8]> = match payload {
+            Payload::Slice(bytes) => bytes.into(),
+            Payload::Received(received) => received.to_vec().into(),
+        };
         let kept = match corruption {
             None | Some(WriteCorruption::Misdirected(_)) => return Ok(bytes),
             Some(WriteCorruption::Torn(kept)) => kept as usize,

@@ -13,12 +13,10 @@ mod engine;
 pub mod errno;
 pub mod failpoints;
 mod fault;
-mod latency_compensation;
 mod layer;
 mod meter;
 pub mod pacing;
 mod power;
-mod restore;
 mod send_buffer;
 mod state;
 mod store;
@@ -30,14 +28,14 @@ pub use command::{
     Accepted, Command, CommandResult, Operation, OperationKind, TRANSFER_MAX, WriteCorruption,
 };
 pub use content::{Content, Payload};
-pub use drive::{Counter, Drive, DriveParameters, Geometry, Health, LostWrites, PowerCutLoss};
+pub use drive::{
+    Counter, Drive, DriveParameters, Geometry, Health, LostWrites, PowerCutLoss, restore,
+};
 pub use engine::{BlockStatusFn, Engine, ExtentQuery, PowerControl};
-pub use fault::{FaultSpec, FaultStatus, Faults, Kind as FaultKind};
-pub use latency_compensation::{LatencyCompensation, SHORT_REPLY_BYTES};
+pub use fault::{Fault, FaultSpec, Faults, Kind as FaultKind};
 pub use meter::{Meter, OperationStats};
-pub use pacing::{Clock, Pace, ReplyLateness};
+pub use pacing::{Clock, LatencyCompensation, Pace, ReplyLateness, SHORT_REPLY_BYTES};
 pub use power::{Epoch, PowerCutPlan, PowerStatus};
-pub use restore::restore;
 pub use send_buffer::{PIECES_MAX, SendBuffer, SendPosition};
 pub use state::{DriveState, DriveStatus};
 pub use store::{ReceiveMemory, Store};

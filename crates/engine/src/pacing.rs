@@ -1,13 +1,16 @@
 //! `Clock`: relates a drive's virtual time to the wall clock. This is the only module of the crate
 //! that reads the wall clock.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use ssdlab_time::Nanos;
 
-use crate::latency_compensation::LatencyCompensation;
+use crate::sync::lock;
+
+/// Data bytes of the short reply whose round trip is measured.
+pub const SHORT_REPLY_BYTES: usize = 4096;
 
 /// How fast a drive's clock runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +46,36 @@ pub struct ReplyLateness {
     pub late: u64,
     /// The largest lateness.
     pub max: Duration,
+}
+
+/// Delays between the moment a reply is due and the moment the client has it: replies are sent
+/// earlier by them, so that clients measure the latency of the drive without that of the transport
+/// and of the timers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LatencyCompensation {
+    /// Median round trip of a request and a reply with 4 KiB of data, without the drive's latency.
+    pub round_trip: Duration,
+    /// Nanoseconds for each further byte, which is copied into the connection and out of it.
+    pub ns_per_byte: f64,
+    /// Wake-up latency of a sleeping thread, 99th percentile.
+    pub wake_up: Duration,
+}
+
+impl LatencyCompensation {
+    /// Sets the round trip of a 4 KiB reply and, from the round trip of a reply of `long_bytes`,
+    /// the cost of each further byte.
+    #[must_use]
+    pub fn with_round_trips(self, short: Duration, long_bytes: usize, long: Duration) -> Self {
+        let beyond = long_bytes.saturating_sub(SHORT_REPLY_BYTES).max(1) as f64;
+        let ns_per_byte = long.saturating_sub(short).as_nanos() as f64 / beyond;
+        Self { round_trip: short, ns_per_byte, ..self }
+    }
+
+    /// How early to send the reply when the request or the reply carries `bytes` of data.
+    pub fn for_bytes(&self, bytes: u64) -> Duration {
+        let beyond = bytes.saturating_sub(SHORT_REPLY_BYTES as u64) as f64;
+        self.round_trip + Duration::from_nanos((beyond * self.ns_per_byte) as u64)
+    }
 }
 
 /// A reply is late from here on: the kernel's wake-ups vary by about this much.
@@ -182,10 +215,6 @@ impl Clock {
     }
 }
 
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().expect("no panic while locked")
-}
-
 /// The time of the wall clock.
 #[expect(clippy::disallowed_methods, reason = "the server's pacing is measured in real time")]
 pub fn wall_clock_now() -> Instant {
@@ -202,8 +231,7 @@ mod tests {
 
     use ssdlab_time::Nanos;
 
-    use super::{Clock, Pace};
-    use crate::latency_compensation::LatencyCompensation;
+    use super::{Clock, LatencyCompensation, Pace};
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -236,5 +264,15 @@ mod tests {
             acknowledged >= before + Nanos::from_secs(2 * 3600),
             "it was sent with the old compensation"
         );
+    }
+
+    #[test]
+    fn each_byte_beyond_a_short_reply_makes_it_leave_earlier() {
+        let round_trip = Duration::from_micros(10);
+        let compensation =
+            LatencyCompensation { round_trip, ns_per_byte: 0.5, wake_up: Duration::ZERO };
+        assert_eq!(compensation.for_bytes(0), round_trip);
+        assert_eq!(compensation.for_bytes(4096), round_trip);
+        assert_eq!(compensation.for_bytes(4096 + 2000), Duration::from_micros(11));
     }
 }

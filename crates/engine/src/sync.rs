@@ -5,3 +5,8 @@
 pub use shuttle::sync::{Mutex, MutexGuard, RwLock};
 #[cfg(not(feature = "model"))]
 pub use std::sync::{Mutex, MutexGuard, RwLock};
+
+/// Locks a mutex of `std`.
+pub fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("no panic while locked")
+}

@@ -67,10 +67,7 @@ impl WriteLog {
         }
     }
 
-    /// Appends a named mark.
-    ///
-    /// # Panics
-    /// If the name is longer than `MARK_MAX`.
+    /// Appends a named mark; panics if the name is longer than `MARK_MAX`.
     pub(crate) fn mark(&mut self, name: &str) -> io::Result<()> {
         self.entry(0..0, MARK, name.as_bytes())?;
         self.finish()
@@ -85,25 +82,21 @@ impl WriteLog {
     fn entry(&mut self, range: Range<u64>, flags: u64, mark: &[u8]) -> io::Result<()> {
         assert!(mark.len() <= MARK_MAX, "a mark of {} bytes", mark.len());
         let sectors = (range.end - range.start) / LBA_BYTES;
-        let mut sector = Vec::with_capacity(LBA_BYTES as usize);
-        for number in [range.start / LBA_BYTES, sectors, flags, mark.len() as u64] {
-            sector.extend(number.to_le_bytes());
-        }
-        sector.extend(mark);
-        sector.resize(LBA_BYTES as usize, 0);
+        let numbers = [range.start / LBA_BYTES, sectors, flags, mark.len() as u64];
         self.entries += 1;
-        self.file.write_all(&sector)
+        self.file.write_all(&sector(numbers, mark))
     }
 
     fn super_block(&self) -> Vec<u8> {
-        let mut sector = Vec::with_capacity(LBA_BYTES as usize);
-        for number in [MAGIC, VERSION, self.entries] {
-            sector.extend(number.to_le_bytes());
-        }
-        sector.extend((LBA_BYTES as u32).to_le_bytes());
-        sector.resize(LBA_BYTES as usize, 0);
-        sector
+        // The sector size has four bytes only; the rest of the sector is zeros.
+        sector([MAGIC, VERSION, self.entries, LBA_BYTES], b"")
     }
+}
+
+fn sector(numbers: [u64; 4], mark: &[u8]) -> Vec<u8> {
+    let mut sector = [&numbers.map(u64::to_le_bytes).concat(), mark].concat();
+    sector.resize(LBA_BYTES as usize, 0);
+    sector
 }
 
 impl Drop for WriteLog {

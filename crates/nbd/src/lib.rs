@@ -38,14 +38,14 @@ pub fn serve(
                 // From now on no new connection can replace this one.
                 drop(handshake);
                 output.write_all(&reply)?;
-                let mut session = Session { negotiated, connections: clients.connections() };
+                let mut session = Session { negotiated, connections: &clients.connections };
                 let mut channel =
-                    Channel::new(input, output, clients.engine(), epoch, client_limits);
+                    Channel::new(input, output, &clients.engine, epoch, client_limits);
                 return ssdlab_wire::serve(&mut session, &mut channel);
             }
             Outcome::StartTls => {
                 let tls = tls.take().expect("TLS starts once");
-                let encrypted = tls.wrap(input.into_stream()?.into_connection())?;
+                let encrypted = tls.wrap(input.into_stream()?.connection)?;
                 output = encrypted.clone();
                 input = ReceiveBuffer::new(BusyPoll::new(encrypted));
             }

@@ -78,7 +78,6 @@ pub fn negotiate(
     Err(invalid("the client sent too many options"))
 }
 
-/// A negotiation in progress.
 struct Negotiation<'a> {
     export: &'a Export,
     no_zeroes: bool,

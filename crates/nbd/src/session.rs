@@ -111,7 +111,7 @@ impl Protocol for Session<'_> {
 
     fn reply(&self, channel: &mut Channel<'_>, request: &Request) {
         match request.command {
-            Err(errno) => self.write_result(channel.replies.immediate(), request, Err(errno)),
+            Err(errno) => self.write_result(&mut channel.replies.immediate, request, Err(errno)),
             Ok(_) => self.block_status(channel, &request.header),
         }
     }
@@ -149,12 +149,12 @@ impl Session<'_> {
         let (offset, length) =
             if operation == Operation::Flush { (0, 0) } else { (header.offset, header.length) };
         let command = Command { durable, ..Command::new(operation, offset, length) };
-        engine.check(&command).map(|()| command)
+        command.check(engine.parameters.capacity).map(|()| command)
     }
 
     fn block_status(&self, channel: &mut Channel<'_>, header: &RequestHeader) {
         let engine = channel.engine;
-        let unit = engine.parameters().unit_bytes;
+        let unit = engine.parameters.unit_bytes;
         let end = header.offset + u64::from(header.length);
         let most = if header.flags & NBD_CMD_FLAG_REQ_ONE == 0 { EXTENTS_MAX } else { 1 };
         let units = header.offset / unit..end.div_ceil(unit);
@@ -169,7 +169,7 @@ impl Session<'_> {
                 extents.push(((stop - at) as u32, flags));
                 at = stop;
             }
-            let (out, last) = (channel.replies.immediate().bytes(), number + 1 == count);
+            let (out, last) = (channel.replies.immediate.bytes(), number + 1 == count);
             protocol::block_status(out, header.cookie, number as u32, &extents, last);
         }
     }
@@ -195,7 +195,7 @@ fn receive_payload(
     };
     if header.payload_bytes() >= UNCOPIED_BYTES_MIN
         && !has_arrived
-        && let Some(mut place) = channel.engine.receive_memory(&command)
+        && let Some(mut place) = channel.engine.content.receive_memory(&command)
     {
         input.consume(REQUEST_BYTES);
         // The next payload is probably placed too.

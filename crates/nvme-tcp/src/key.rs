@@ -14,17 +14,14 @@ pub const HASH_BYTES: usize = 32;
 
 /// Why a text is not a key.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the messages explain the errors")]
 pub enum DhchapKeyError {
-    /// It has another form.
     #[error("it is not of the form DHHC-1:NN:BASE64: that nvme gen-dhchap-key prints")]
     Form,
-    /// NN is unknown.
     #[error("NN of DHHC-1:NN: must be 00, 01, 02 or 03")]
     Transform,
-    /// It has the wrong length.
     #[error("a secret has 32, 48 or 64 bytes: after 01 32, after 02 48, after 03 64")]
     Length,
-    /// Its checksum is wrong.
     #[error("its checksum is wrong: it was mistyped or damaged")]
     Checksum,
 }

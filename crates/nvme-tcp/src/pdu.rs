@@ -119,19 +119,15 @@ layout! {
     }
 }
 
-/// Why a connection is terminated: FES, with what FEI says.
+/// Why a connection is terminated: FES, with FEI: the offset of the field, or the received digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FatalError {
-    /// The offset of the field.
     InvalidPduHeaderField(usize),
     PduSequenceError,
-    /// The digest that was received.
     HeaderDigestError(u32),
-    /// The offset of the field.
     DataTransferOutOfRange(usize),
     /// Also if there is no memory for the data.
     DataTransferLimitExceeded,
-    /// The offset of the field.
     UnsupportedParameter(usize),
 }
 

@@ -7,10 +7,9 @@ use std::time::Duration;
 use super::dhchap::Progress;
 use super::fabrics::is_authentication;
 use super::session::{Request, Session};
-use ssdlab_nvme::admin::{self, Outcome};
 use ssdlab_nvme::opcode::FABRICS;
 use ssdlab_nvme::opcode::fctype::AUTHENTICATION_SEND;
-use ssdlab_nvme::{Completion, Context, HostData, Status};
+use ssdlab_nvme::{Completion, Context, HostData, Outcome, Status};
 use ssdlab_wire::Channel;
 
 /// AUTHREQ in the result of Connect: the host has to authenticate.
@@ -22,7 +21,6 @@ const RECEIVE_BYTES: RangeInclusive<usize> = 48..=4096;
 /// A host that failed to authenticate may receive the reason for this long.
 const FAILURE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The data of one command.
 struct CommandData<'a> {
     /// Length of the host's buffer.
     length: usize,
@@ -49,7 +47,6 @@ impl HostData for CommandData<'_> {
 }
 
 impl Session<'_> {
-    /// Performs a command and replies to it.
     pub fn perform(&mut self, channel: &mut Channel<'_>, request: &Request) -> io::Result<()> {
         let command = &request.command;
         let Some(queue) = &self.queue else {
@@ -69,17 +66,9 @@ impl Session<'_> {
         let mut data = CommandData { length, from_host, for_host: Vec::new() };
         let controller = &queue.association.controller;
         let mut context = Context { controller, sqe: command, data: &mut data };
-        let result = if queue.qid > 0 {
-            let outcome = ssdlab_nvme::io::dispatch(queue.qid, &mut context);
-            outcome.map(|outcome| (outcome.completion, outcome.due))
-        } else {
-            match admin::dispatch(&mut context) {
-                Some(Outcome::Outstanding) => return Ok(()),
-                Some(Outcome::Completed(completion)) => Some((completion, None)),
-                None => None,
-            }
-        };
-        let (completion, due) = result.ok_or(io::ErrorKind::ConnectionAborted)?;
+        let outcome = ssdlab_nvme::dispatch(queue.qid, &mut context);
+        let Outcome { completion, due } = outcome.ok_or(io::ErrorKind::ConnectionAborted)?;
+        let Some(completion) = completion else { return Ok(()) };
         let (responder, for_host) = (self.responder(), data.for_host);
         channel.replies.add(due, |out| responder.data(out, command.cid(), &for_host, completion));
         Ok(())
@@ -132,7 +121,7 @@ impl Session<'_> {
             let subnqn = self.target.subsystem.identity.subnqn.as_bytes();
             let progress = authentication.send(message, key, subnqn);
             self.respond(channel, cid, Completion::SUCCESS);
-            return self.finish_authentication(channel, progress);
+            return self.apply_progress(channel, progress);
         }
         let Some((mut message, is_last)) = authentication.receive() else {
             self.respond(channel, cid, Status::COMMAND_SEQUENCE_ERROR.into());
@@ -140,16 +129,12 @@ impl Session<'_> {
         };
         channel.closing |= is_last;
         message.resize(room, 0);
-        self.responder().data(channel.replies.immediate(), cid, &message, Completion::SUCCESS);
+        self.responder().data(&mut channel.replies.immediate, cid, &message, Completion::SUCCESS);
         Ok(())
     }
 
     /// Registers the queue of a host that has authenticated; unregisters it if that failed.
-    fn finish_authentication(
-        &mut self,
-        channel: &Channel<'_>,
-        progress: Progress,
-    ) -> io::Result<()> {
+    fn apply_progress(&mut self, channel: &Channel<'_>, progress: Progress) -> io::Result<()> {
         let queue = self.queue.as_mut().expect("the queue authenticates");
         match progress {
             Progress::Continues => Ok(()),

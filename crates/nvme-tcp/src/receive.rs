@@ -192,7 +192,7 @@ impl PduReader {
                 return;
             }
             let command = self.deferred.pop_front().expect("a command waits");
-            let (cid, out) = (command.cid(), channel.replies.immediate().bytes());
+            let (cid, out) = (command.cid(), channel.replies.immediate.bytes());
             self.format.r2t(out, cid, command.sgl_length());
             let (bytes, has_digest_error) = (Vec::new(), false);
             self.transfers.insert(cid, Transfer { command, bytes, length, has_digest_error });

@@ -76,7 +76,7 @@ pub fn serve(
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let format = take_ic_req(&mut channel.input).map_err(|error| terminate(&mut channel, error))?;
-    format.ic_resp(channel.replies.immediate().bytes());
+    format.ic_resp(channel.replies.immediate.bytes());
     channel.send()?;
     let mut session = Session {
         target,
@@ -122,7 +122,7 @@ fn take_ic_req(input: &mut Input) -> Result<PduFormat, FatalError> {
 fn terminate(channel: &mut Channel<'_>, error: FatalError) -> io::Error {
     let received = channel.input.peek();
     let received = &received[..received.len().min(size_of::<CommonHeader>())];
-    PduFormat::c2h_term_req(channel.replies.immediate().bytes(), error, received);
+    PduFormat::c2h_term_req(channel.replies.immediate.bytes(), error, received);
     // The host may have left already.
     let _ = channel.send();
     io::Error::new(io::ErrorKind::InvalidData, format!("{error:?}"))
@@ -311,7 +311,7 @@ impl Session<'_> {
     }
 
     pub fn respond(&self, channel: &mut Channel<'_>, cid: u16, completion: Completion) {
-        self.responder().response(channel.replies.immediate(), cid, completion);
+        self.responder().response(&mut channel.replies.immediate, cid, completion);
     }
 
     /// Adds a failed command to the Error Information log.

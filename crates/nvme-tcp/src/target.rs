@@ -1,11 +1,12 @@
 //! `Target`: the controllers of all hosts, each with the connections of its queues.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::key::DhchapKey;
 use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::sync::lock;
 use ssdlab_nvme::{Controller, Subsystem};
 use ssdlab_wire::{ClientLimits, Connection, Connections, Registration};
 
@@ -114,8 +115,4 @@ impl Drop for QueueRegistration {
     fn drop(&mut self) {
         lock(&self.association.io_queues).qids.remove(&self.qid);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("no panic while locked")
 }

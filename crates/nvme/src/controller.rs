@@ -1,4 +1,5 @@
-//! `Controller`: a controller of one host: properties, features, asynchronous events.
+//! `Controller`: a controller of one host: properties, features, asynchronous events; `Context`: a
+//! command that it executes.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,7 +12,7 @@ use super::event::AsyncEvents;
 use super::features::Features;
 use super::health;
 use super::namespace::NamespaceView;
-use super::sqe::Completion;
+use super::sqe::{Completion, HostData, Sqe};
 use super::status::Status;
 use super::subsystem::Subsystem;
 
@@ -229,5 +230,38 @@ impl Drop for Controller {
 impl State {
     fn is_ready(&self) -> bool {
         self.cc & CC_EN != 0 && !self.has_failed
+    }
+}
+
+/// A command, the controller that executes it, and its data buffer.
+pub struct Context<'a> {
+    /// The controller.
+    pub controller: &'a Controller,
+    /// The command.
+    pub sqe: &'a Sqe,
+    /// The host's data buffer.
+    pub data: &'a mut dyn HostData,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn subsystem(&self) -> &'a Subsystem {
+        &self.controller.subsystem
+    }
+
+    /// Data that the host sent; an error if it is shorter than `length`.
+    pub(crate) fn payload(&self, length: usize) -> Result<&[u8], Status> {
+        self.data.payload().get(..length).ok_or(Status::DATA_SGL_LENGTH_INVALID)
+    }
+
+    /// Sends `length` bytes to the host: `bytes`, cut off or padded with zeros.
+    pub(crate) fn send(&mut self, bytes: &[u8], length: u64) -> Result<(), Status> {
+        if (self.data.length() as u64) < length {
+            return Err(Status::DATA_SGL_LENGTH_INVALID);
+        }
+        let length = length as usize;
+        let sent = bytes.len().min(length);
+        self.data.send(&bytes[..sent]);
+        self.data.send(&vec![0; length - sent]);
+        Ok(())
     }
 }

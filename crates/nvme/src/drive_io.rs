@@ -25,14 +25,10 @@ impl<'a> DriveIo<'a> {
         Self { engine, epoch, due: None }
     }
 
-    /// Executes commands with their `payloads`, in as many batches as the drive's queue needs. All
-    /// are executed; returns the first error.
-    pub fn perform(
-        &mut self,
-        commands: &[Command],
-        payloads: &[&[u8]],
-    ) -> Result<(), CommandError> {
-        self.execute(commands, payloads, &mut SendBuffer::default())
+    /// Executes commands, with the data of the `writes`, in as many batches as the drive's queue
+    /// needs. All are executed; returns the first error.
+    pub fn perform(&mut self, commands: &[Command], writes: &[&[u8]]) -> Result<(), CommandError> {
+        self.execute(commands, writes, &mut SendBuffer::default())
     }
 
     /// Executes a read; returns the data.
@@ -70,7 +66,7 @@ impl<'a> DriveIo<'a> {
             if done < commands.len() && accepted.is_empty() {
                 let next = self.engine.next_free().unwrap_or(wall_clock_now() + RETRY);
                 // If the system cannot wait, the command is tried again at once.
-                let _ = wait_precisely(next, self.engine.clock().spin());
+                let _ = wait_precisely(next, self.engine.clock.spin());
             }
         }
         Ok(result?)

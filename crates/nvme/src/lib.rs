@@ -14,17 +14,13 @@
 //! attached to all controllers or to none, and has the whole capacity again after a restart of the
 //! server.
 
-pub mod admin;
-mod context;
+mod admin;
 mod controller;
 mod drive_io;
 mod event;
-mod fdp;
 mod features;
 mod health;
-mod identity;
 pub mod io;
-mod layout;
 mod namespace;
 pub mod opcode;
 mod spec;
@@ -32,13 +28,45 @@ mod sqe;
 mod status;
 mod subsystem;
 
-pub use context::Context;
+use std::time::Instant;
+
 pub use controller::{
-    Controller, ControllerParameters, ControllerType, IO_QUEUES_MAX, QUEUE_ENTRIES_MAX,
+    Context, Controller, ControllerParameters, ControllerType, IO_QUEUES_MAX, QUEUE_ENTRIES_MAX,
 };
 pub use drive_io::DriveIo;
-pub use identity::{DISCOVERY_NQN, Identity};
 pub use namespace::NamespaceView;
 pub use sqe::{Completion, Cqe, Direction, HostData, Sqe};
 pub use status::{CommandError, Status};
-pub use subsystem::Subsystem;
+pub use subsystem::{DISCOVERY_NQN, Identity, Subsystem};
+
+/// The outcome of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// `None` if it completes when an event occurs: see `Controller::next_event`.
+    pub completion: Option<Completion>,
+    /// When the completion may leave; `None` at once.
+    pub due: Option<Instant>,
+}
+
+/// Executes an admin command (`sqid` 0), or an I/O command for which `io::prepare` returned
+/// `Execution::Controller`. `None` if the drive has lost power since the controller was created.
+pub fn dispatch(sqid: u16, context: &mut Context<'_>) -> Option<Outcome> {
+    let controller = context.controller;
+    if !controller.has_power() {
+        return None;
+    }
+    let mut drive = controller.drive_io();
+    let result = match sqid {
+        0 => admin::execute(context),
+        _ => io::execute(context, &mut drive).map(|()| Some(Completion::SUCCESS)),
+    };
+    let completion = match result {
+        Ok(completion) => completion,
+        Err(CommandError::Status(status)) => {
+            controller.subsystem.record_error(sqid, context.sqe, status);
+            Some(status.into())
+        }
+        Err(CommandError::PowerLost) => return None,
+    };
+    Some(Outcome { completion, due: drive.due })
+}

@@ -10,8 +10,8 @@ use super::status::Status;
 pub const LBA_FORMATS: [u32; 2] = [9, 12];
 
 /// Fields of CDW12 of commands on logical blocks.
-const FUA: u32 = 1 << 30;
-const PRINFO: u32 = 0xf << 26;
+pub const FUA: u32 = 1 << 30;
+pub const PRINFO: u32 = 0xf << 26;
 
 /// The drive's namespace.
 ///

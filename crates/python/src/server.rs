@@ -121,7 +121,7 @@ impl ServeOptions {
     }
 
     fn export(&self, profile: &Profile, engine: &Engine) -> io::Result<Export> {
-        let (capacity, unit) = (profile.capacity, engine.parameters().unit_bytes);
+        let (capacity, unit) = (profile.capacity, engine.parameters.unit_bytes);
         let export = Export::new(&self.name, &profile.model, capacity, unit);
         Ok(match &self.tls {
             Some(folder) => export.encrypted(Tls::from_folder(folder, self.tls_verify_peer)?),
@@ -205,7 +205,7 @@ impl Server {
         let dict = PyDict::new(py);
         let (counters, lag) = py.detach(|| {
             let server = self.lock();
-            (server.engine().counters(), server.engine().clock().reply_lateness())
+            (server.engine().counters(), server.engine().clock.reply_lateness())
         });
         for (name, value) in counters {
             dict.set_item(name, value)?;

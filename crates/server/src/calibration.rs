@@ -76,11 +76,11 @@ pub fn measure_through(engine: &Engine, path: &Path) -> io::Result<LatencyCompen
     let mut bytes = LONG_READS.bytes;
     while bytes > SHORT_REPLY_BYTES {
         if let Some(long) = device_latency(engine, &file, Benchmark { bytes, ..LONG_READS })? {
-            return Ok(engine.clock().compensation().with_round_trips(short, bytes, long));
+            return Ok(engine.clock.compensation().with_round_trips(short, bytes, long));
         }
         bytes /= 2;
     }
-    Ok(LatencyCompensation { round_trip: short, ns_per_byte: 0.0, ..engine.clock().compensation() })
+    Ok(LatencyCompensation { round_trip: short, ns_per_byte: 0.0, ..engine.clock.compensation() })
 }
 
 /// Lets waits of this thread end on time. If the system refuses, they end a little late.
@@ -145,7 +145,7 @@ fn device_latency(
 ) -> io::Result<Option<Duration>> {
     let Benchmark { reads, bytes } = benchmark;
     let mut data = BufferPool::new(bytes).take();
-    let places = (engine.parameters().capacity / bytes as u64).max(1);
+    let places = (engine.parameters.capacity / bytes as u64).max(1);
     let mut latencies = Vec::with_capacity(reads);
     let end = wall_clock_now() + DEVICE_TIMEOUT;
     for number in 0..reads as u64 {
@@ -173,8 +173,8 @@ fn latency_of_read(
     let latency = start.elapsed();
     let after = engine.inspect(|state| state.meter().of(Operation::Read).clone());
     let is_this_read = after.commands - before.commands == 1 && after.bytes - before.bytes == bytes;
-    let in_drive = engine.clock().wall_time(after.latency.saturating_sub(before.latency));
-    let in_server = in_drive.saturating_sub(engine.clock().compensation().for_bytes(bytes));
+    let in_drive = engine.clock.wall_time(after.latency.saturating_sub(before.latency));
+    let in_server = in_drive.saturating_sub(engine.clock.compensation().for_bytes(bytes));
     Ok(is_this_read.then(|| latency.saturating_sub(in_server)))
 }
 

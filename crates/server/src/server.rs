@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::calibration::use_precise_timers;
@@ -12,6 +12,7 @@ use crate::control::{self, Host};
 use crate::listener::{Address, Listener};
 use crate::state::ServerState;
 use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::sync::lock;
 use ssdlab_engine::wait::sleep_until;
 use ssdlab_engine::{Engine, Epoch, PowerCutLoss};
 use ssdlab_nbd::Export;
@@ -49,12 +50,8 @@ impl Server {
         Self::with_client_limits(engine, export, ClientLimits::new(limits))
     }
 
-    fn with_client_limits(
-        engine: Engine,
-        export: Export,
-        client_limits: Arc<ClientLimits>,
-    ) -> Self {
-        let state = ServerState::new(engine, export, client_limits);
+    fn with_client_limits(engine: Engine, export: Export, limits: Arc<ClientLimits>) -> Self {
+        let state = ServerState::new(engine, export, limits);
         let shared = Arc::new(Shared { state, clones: Mutex::default() });
         Self { shared, nbd: None, nvme: None, control: None }
     }
@@ -134,9 +131,7 @@ impl Server {
     }
 
     /// Cuts the power, and turns it on again if `then_on`. Returns `None` if the power is off.
-    ///
-    /// # Panics
-    /// The data file cannot be written: a power cut must not be left half done.
+    /// Panics if the data file cannot be written: a power cut must not be left half done.
     pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
         self.shared.clients.power_cut(then_on)
     }
@@ -144,11 +139,11 @@ impl Server {
     /// Stops listening, breaks all connections, and drops snapshots and clones.
     pub fn stop(&mut self) {
         (self.nbd, self.nvme, self.control) = (None, None, None);
-        self.shared.clients.connections().disconnect_all();
+        self.shared.clients.connections.disconnect_all();
         self.shared.control_connections.disconnect_all();
-        let clones = std::mem::take(&mut *self.shared.clones());
+        let clones = std::mem::take(&mut *lock(&self.shared.clones));
         drop(clones);
-        self.shared.snapshots.clear();
+        self.shared.snapshots().clear();
     }
 }
 
@@ -193,7 +188,7 @@ impl Shared {
         let shared = Arc::clone(self);
         let started = spawn("connection", move || {
             use_precise_timers();
-            let is_paced = shared.engine.clock().is_paced();
+            let is_paced = shared.engine.clock.is_paced();
             // An error ends this connection only: the client has left, or broke the protocol.
             let _ = connection
                 .set_send_buffer(is_paced)
@@ -230,10 +225,6 @@ impl Shared {
             self.client_limits.descriptors.refill();
         }
     }
-
-    fn clones(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Server>> {
-        self.clones.lock().expect("no panic while locked")
-    }
 }
 
 impl Host for Arc<Shared> {
@@ -262,16 +253,16 @@ impl Host for Arc<Shared> {
         let control = PathBuf::from(format!("{}.control", socket.display()));
         server.listen_nbd(&Address::Unix(socket.into()))?;
         server.listen_control(&control)?;
-        self.clones().insert(socket.into(), server);
+        lock(&self.clones).insert(socket.into(), server);
         Ok(control)
     }
 
     fn end_clone(&self, socket: &Path) -> bool {
-        let ended = self.clones().remove(socket);
+        let ended = lock(&self.clones).remove(socket);
         ended.is_some()
     }
 
     fn clone_sockets(&self) -> Vec<PathBuf> {
-        self.clones().keys().cloned().collect()
+        lock(&self.clones).keys().cloned().collect()
     }
 }

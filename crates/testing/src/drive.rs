@@ -57,7 +57,7 @@ impl Default for DriveOptions {
 
 /// A drive that loses in a power cut what was not flushed. Unit n is on die n % 4, and its block
 /// was erased n times.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct FakeDrive {
     options: DriveOptions,
     now: Nanos,
@@ -68,23 +68,10 @@ pub struct FakeDrive {
     requests: BTreeMap<&'static str, u64>,
 }
 
-impl Default for FakeDrive {
-    fn default() -> Self {
-        Self::new(DriveOptions::default())
-    }
-}
-
 impl FakeDrive {
     /// An empty drive.
     pub fn new(options: DriveOptions) -> Self {
-        Self {
-            options,
-            now: Nanos::ZERO,
-            in_flight: Vec::new(),
-            volatile: BTreeMap::new(),
-            mapped: BTreeSet::new(),
-            requests: BTreeMap::new(),
-        }
+        Self { options, ..Self::default() }
     }
 
     fn count(&mut self, request: &Request) {
@@ -105,11 +92,9 @@ impl FakeDrive {
         *self.requests.entry(hinted).or_default() += 1;
         let (start, end) = (request.lba.bytes(), request.lba.bytes() + request.bytes());
         match request.op {
-            Op::Read => {}
             Op::Write => {
-                for from in (start..end).step_by(self.options.max_transfer as usize) {
-                    let to = end.min(from + self.options.max_transfer);
-                    for unit in from / UNIT..to.div_ceil(UNIT) {
+                for piece in self.parameters().pieces(start, end) {
+                    for unit in piece.start / UNIT..piece.end.div_ceil(UNIT) {
                         self.mapped.insert(unit);
                         *self.volatile.entry(unit).or_default() += 1;
                     }
@@ -124,11 +109,8 @@ impl FakeDrive {
                     self.volatile.remove(&unit);
                 }
             }
-            Op::Flush => {
-                if self.options.honours_flush {
-                    self.volatile.clear();
-                }
-            }
+            Op::Flush if self.options.honours_flush => self.volatile.clear(),
+            Op::Read | Op::Flush => {}
         }
     }
 }
@@ -172,17 +154,15 @@ impl Device for FakeDrive {
 
 impl Drive for FakeDrive {
     fn parameters(&self) -> DriveParameters {
+        let DriveOptions { max_transfer, trims_to_zeros, queue_depth, .. } = self.options;
+        let is_volatile = !self.options.power_loss_protection;
         DriveParameters {
             capacity: CAPACITY,
             unit_bytes: UNIT,
-            max_transfer: self.options.max_transfer,
-            trims_to_zeros: self.options.trims_to_zeros,
-            queue_depth: self.options.queue_depth,
-            volatile_units: if self.options.power_loss_protection {
-                0
-            } else {
-                CAPACITY / UNIT * 4
-            },
+            max_transfer,
+            trims_to_zeros,
+            queue_depth,
+            volatile_units: if is_volatile { CAPACITY / UNIT * 4 } else { 0 },
         }
     }
 

@@ -2,16 +2,18 @@
 //! `NVMe`/TCP and of the control socket. Their wire formats are written down independently of the
 //! crates under test.
 
-mod control;
 mod drive;
 pub mod nbd;
 pub mod nvme;
 
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use ssdlab_engine::pacing::wall_clock_now;
 
-pub use control::Control;
 pub use drive::{CAPACITY, DriveOptions, FakeDrive, MAX_TRANSFER, UNIT, counter, engine};
 
 /// A server that does not reply for this long fails the test.
@@ -33,11 +35,48 @@ fn variable(name: &str, default: u64) -> u64 {
     })
 }
 
+/// Bytes in runs: the byte, and how often it is repeated.
+pub fn runs(of: &[(u8, usize)]) -> Vec<u8> {
+    of.iter().flat_map(|(byte, count)| vec![*byte; *count]).collect()
+}
+
 /// Waits until a condition holds.
 pub fn wait_until(mut holds: impl FnMut() -> bool) {
     let end = wall_clock_now() + TIMEOUT;
     while !holds() {
         assert!(wall_clock_now() < end, "waited too long");
         std::thread::yield_now();
+    }
+}
+
+/// A connection to the control socket.
+pub struct Control(BufReader<UnixStream>);
+
+impl Control {
+    /// Connects.
+    pub fn connect(socket: &Path) -> io::Result<Self> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Sends a request; returns the answer.
+    pub fn call(&mut self, verb: &str, mut arguments: Value) -> Value {
+        arguments["do"] = verb.into();
+        self.try_send(&arguments.to_string()).unwrap()
+    }
+
+    /// Sends a request that has no arguments; returns the answer.
+    pub fn verb(&mut self, verb: &str) -> Value {
+        self.call(verb, json!({}))
+    }
+
+    /// Sends a line; returns the answer.
+    pub fn try_send(&mut self, line: &str) -> io::Result<Value> {
+        self.0.get_mut().write_all(format!("{line}\n").as_bytes())?;
+        let mut answer = String::new();
+        self.0.read_line(&mut answer)?;
+        // The answer is empty if the server has closed the connection.
+        serde_json::from_str(&answer).map_err(io::Error::other)
     }
 }

@@ -60,19 +60,13 @@ impl Drive for TwinDrive {
     }
 
     fn die_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.locate(unit) {
-            UnitLocation::Flash { die, .. } => Some(die),
-            UnitLocation::Buffer | UnitLocation::Unmapped => None,
-        }
+        let UnitLocation::Flash { die, .. } = self.ssd.locate(unit) else { return None };
+        Some(die)
     }
 
     fn erase_count_of(&self, unit: u64) -> Option<u32> {
-        match self.ssd.locate(unit) {
-            UnitLocation::Flash { block, .. } => {
-                Some(self.ssd.superblocks()[block as usize].erases)
-            }
-            UnitLocation::Buffer | UnitLocation::Unmapped => None,
-        }
+        let UnitLocation::Flash { block, .. } = self.ssd.locate(unit) else { return None };
+        Some(self.ssd.superblocks()[block as usize].erases)
     }
 
     fn is_read_only(&self) -> bool {

@@ -1,4 +1,4 @@
-//! `Connection`: a client's connection, over a unix socket or TCP.
+//! `Connection`: a client's connection, over a unix socket or TCP; `BusyPoll`: one that is polled.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::SocketAddr;
@@ -15,6 +15,7 @@ use rustix::net::{
 };
 use ssdlab_engine::PIECES_MAX;
 use ssdlab_engine::failpoints::{self, Point};
+use ssdlab_engine::pacing::{Clock, wall_clock_now};
 use ssdlab_engine::wait::wait;
 
 /// Bytes of the socket's send buffer if replies are paced: sending must not wait for a slow client.
@@ -22,6 +23,8 @@ use ssdlab_engine::wait::wait;
 const SEND_BUFFER_PACED: usize = 4 << 20;
 /// Without pacing, a send buffer that fits into a processor's cache is faster.
 const SEND_BUFFER: usize = 256 << 10;
+/// How long `BusyPoll` polls before sleeping.
+const POLL_TIME: Duration = Duration::from_micros(200);
 
 /// A connection that can be disconnected from another thread.
 pub trait Disconnect: Clone {
@@ -129,6 +132,58 @@ impl Write for Connection {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A connection that is polled without sleeping while its client sends at short intervals. At first
+/// it sleeps until bytes arrive.
+///
+/// To wake up a thread on an idle processor takes longer than to answer a request, and costs the
+/// client time too. This limits a client that sends one request at a time.
+#[derive(Debug)]
+pub struct BusyPoll {
+    /// The connection.
+    pub connection: Connection,
+    is_polling: bool,
+}
+
+impl BusyPoll {
+    /// Receives from a connection.
+    pub fn new(connection: Connection) -> Self {
+        Self { connection, is_polling: false }
+    }
+
+    /// Bytes have arrived after a wait that began at `since`. After a short wait the next one
+    /// polls, unless replies are paced: the pacing accounts for wake-up latency.
+    pub fn note_wait(&mut self, since: Instant, clock: &Clock) {
+        let waited = wall_clock_now().saturating_duration_since(since);
+        self.is_polling = waited < POLL_TIME && !clock.is_paced();
+    }
+
+    /// Stops polling unless it pays.
+    pub fn keep_polling_if(&mut self, pays: bool) {
+        self.is_polling &= pays;
+    }
+}
+
+impl Read for BusyPoll {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_vectored(&mut [IoSliceMut::new(into)])
+    }
+
+    fn read_vectored(&mut self, slices: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        if self.is_polling {
+            let until = wall_clock_now() + POLL_TIME;
+            while wall_clock_now() < until {
+                if let Some(received) = self.connection.try_read(slices)? {
+                    return Ok(received);
+                }
+                // A client on the same processor can run.
+                std::thread::yield_now();
+            }
+            self.is_polling = false;
+        }
+        self.connection.read_vectored(slices)
     }
 }
 

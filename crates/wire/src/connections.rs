@@ -83,8 +83,10 @@ impl<C: Disconnect> Drop for Registration<C> {
 
 /// The connections of a drive.
 pub struct Attachments<C> {
-    engine: Arc<Engine>,
-    connections: Arc<Connections<C>>,
+    /// The drive.
+    pub engine: Arc<Engine>,
+    /// All connections.
+    pub connections: Arc<Connections<C>>,
     /// Held while the power is cut.
     cutting: Mutex<()>,
 }
@@ -93,16 +95,6 @@ impl<C: Disconnect> Attachments<C> {
     /// A drive without connections.
     pub fn new(engine: Arc<Engine>) -> Self {
         Self { engine, connections: Arc::default(), cutting: Mutex::new(()) }
-    }
-
-    /// The drive.
-    pub fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// All connections.
-    pub fn connections(&self) -> &Arc<Connections<C>> {
-        &self.connections
     }
 
     /// Attaches a connection until the registration is dropped. Its commands carry the epoch.
@@ -116,19 +108,15 @@ impl<C: Disconnect> Attachments<C> {
     /// Cuts the power under all connections, and turns it on again if `then_on`. A planned cut that
     /// has begun is finished first, as a cut of its own. `None` if the power is off.
     pub fn power_cut(&self, then_on: bool) -> Option<PowerCutLoss> {
-        let _guard = self.lock();
+        let _guard = self.cutting.lock().expect("no panic while locked");
         self.finish();
         if self.engine.power().begin_cut(then_on) { self.finish() } else { None }
     }
 
     /// Finishes a planned cut, if one has begun.
     pub fn finish_planned_cut(&self) {
-        let _guard = self.lock();
+        let _guard = self.cutting.lock().expect("no panic while locked");
         self.finish();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ()> {
-        self.cutting.lock().expect("no panic while locked")
     }
 
     /// Finishes the cut that has begun. The commands whose replies were sent before the

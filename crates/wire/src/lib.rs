@@ -1,7 +1,6 @@
 //! What all protocols share: sockets, buffers, TLS, the session loop, limits on clients, and power
 //! cuts, which end all connections.
 
-mod busy_poll;
 mod connection;
 mod connections;
 mod limits;
@@ -17,8 +16,7 @@ use std::thread::{Builder, JoinHandle};
 
 use ssdlab_engine::failpoints::{self, Point};
 
-pub use busy_poll::BusyPoll;
-pub use connection::{Connection, Disconnect};
+pub use connection::{BusyPoll, Connection, Disconnect};
 pub use connections::{Attachments, Connections, Registration};
 pub use limits::{
     ClientLimits, LimitError, Limits, Notice, OnExhaustion, PayloadReservation, Timeout, next_part,

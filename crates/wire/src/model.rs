@@ -99,7 +99,7 @@ impl Server {
 
     fn attach(&self, line: &Line) -> Option<(Registration<Line>, Epoch)> {
         if self.variant == Variant::ReadsEpochOnce {
-            let registration = self.attachments.connections().add(line);
+            let registration = self.attachments.connections.add(line);
             return Some((registration, self.engine.power().epoch()?));
         }
         self.attachments.attach(line)
@@ -115,7 +115,7 @@ impl Server {
 
     fn power_cut(&self) {
         if self.variant == Variant::BreaksBeforeClosing {
-            self.attachments.connections().disconnect_all();
+            self.attachments.connections.disconnect_all();
             self.engine.power().begin_cut(true);
             self.engine.power().finish_cut();
         } else {
@@ -127,7 +127,7 @@ impl Server {
         if self.variant != Variant::EachCuts {
             self.attachments.finish_planned_cut();
         } else if self.engine.power().is_failing() {
-            self.attachments.connections().disconnect_all();
+            self.attachments.connections.disconnect_all();
             self.engine.power().begin_cut(true);
             self.engine.power().finish_cut();
         }

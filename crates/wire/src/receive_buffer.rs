@@ -15,7 +15,8 @@ pub const RETAINED_BYTES_MAX: usize = 2 * CAPACITY;
 
 /// A buffer before a stream. Consumed bytes stay in place until bytes are received after `release`.
 pub struct ReceiveBuffer<R> {
-    stream: R,
+    /// The stream.
+    pub stream: R,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -41,11 +42,6 @@ impl<R: Read> ReceiveBuffer<R> {
     /// The number of bytes that can be consumed.
     pub fn available(&self) -> usize {
         self.end - self.start
-    }
-
-    /// The stream.
-    pub fn stream(&mut self) -> &mut R {
-        &mut self.stream
     }
 
     /// The bytes that can be consumed.

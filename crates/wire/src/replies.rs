@@ -10,19 +10,16 @@ use ssdlab_engine::pacing::{Clock, wall_clock_now};
 /// The unsent replies of one connection.
 #[derive(Default)]
 pub struct Replies {
-    immediate: SendBuffer,
+    /// What the next `send` sends in any case.
+    pub immediate: SendBuffer,
     /// By due time, then in the order in which they were added.
     delayed: BTreeMap<(Instant, u64), SendBuffer>,
-    delayed_bytes: usize,
+    /// Bytes of the delayed replies.
+    pub delayed_bytes: usize,
     added: u64,
 }
 
 impl Replies {
-    /// What the next `send` sends in any case.
-    pub fn immediate(&mut self) -> &mut SendBuffer {
-        &mut self.immediate
-    }
-
     /// Adds a reply, which `write` writes. It is sent when it is due; without due time, at once.
     pub fn add(&mut self, due: Option<Instant>, write: impl FnOnce(&mut SendBuffer)) {
         let Some(due) = due else {
@@ -34,11 +31,6 @@ impl Replies {
         self.added += 1;
         self.delayed_bytes += reply.len();
         self.delayed.insert((due, self.added), reply);
-    }
-
-    /// Bytes of the delayed replies.
-    pub fn delayed_bytes(&self) -> usize {
-        self.delayed_bytes
     }
 
     /// When the next delayed reply is due.

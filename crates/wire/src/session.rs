@@ -12,8 +12,7 @@ use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_engine::wait::wait_precisely;
 use ssdlab_engine::{Command, CommandResult, Engine, Epoch, Operation, Payload, SendBuffer};
 
-use crate::busy_poll::BusyPoll;
-use crate::connection::Connection;
+use crate::connection::{BusyPoll, Connection};
 use crate::limits::{ClientLimits, PayloadReservation};
 use crate::receive_buffer::ReceiveBuffer;
 use crate::replies::Replies;
@@ -146,11 +145,11 @@ impl<'a> Channel<'a> {
 
     /// Sends the replies that are due.
     pub fn send(&mut self) -> io::Result<()> {
-        self.replies.send(&mut self.output, self.engine.clock())
+        self.replies.send(&mut self.output, &self.engine.clock)
     }
 
     fn spin(&self) -> Duration {
-        self.engine.clock().spin()
+        self.engine.clock.spin()
     }
 
     /// Waits until the drive's queue has room, or until a reply is due.
@@ -190,7 +189,7 @@ fn receive<P: Protocol>(
     channel: &mut Channel<'_>,
     batch: &mut VecDeque<P::Request>,
 ) -> io::Result<bool> {
-    if channel.replies.delayed_bytes() > DELAYED_BYTES_MAX {
+    if channel.replies.delayed_bytes > DELAYED_BYTES_MAX {
         let due = channel.replies.next_due().expect("replies are delayed");
         wait_precisely(due, channel.spin())?;
         return Ok(true);
@@ -208,7 +207,7 @@ fn receive<P: Protocol>(
         && channel.input.available() >= P::HEADER_BYTES
     {
         // Nothing that can be replied to now waits for the rest of a message.
-        let may_wait = batch.is_empty() && channel.replies.immediate().is_empty();
+        let may_wait = batch.is_empty() && channel.replies.immediate.is_empty();
         match protocol.parse(channel, may_wait)? {
             Parsed::Request(request, reply_bytes) => {
                 batch.push_back(request);
@@ -228,7 +227,7 @@ fn wait_for_header<P: Protocol>(protocol: &P, channel: &mut Channel<'_>) -> io::
     let (since, spin) = (wall_clock_now(), channel.spin());
     let wake_at = protocol.wake_at(since)?.into_iter().chain(channel.replies.next_due()).min();
     if let Some(time) = wake_at
-        && !channel.input.stream().wait_readable(time, spin)?
+        && !channel.input.stream.connection.wait_readable(time, spin)?
     {
         return Ok(false);
     }
@@ -239,7 +238,7 @@ fn wait_for_header<P: Protocol>(protocol: &P, channel: &mut Channel<'_>) -> io::
             return Err(error);
         }
     }
-    channel.input.stream().note_wait(since, channel.engine.clock());
+    channel.input.stream.note_wait(since, &channel.engine.clock);
     Ok(true)
 }
 
@@ -254,7 +253,7 @@ fn perform<P: Protocol>(
     }
     // A client with one request outstanding waits for the reply: its processor is free.
     let polls = batch.len() == 1 || protocol.polls_after(batch);
-    channel.input.stream().keep_polling_if(polls);
+    channel.input.stream.keep_polling_if(polls);
     while let Some(first) = batch.front() {
         if matches!(protocol.action(first), Action::Alone) {
             let request = batch.pop_front().expect("the batch has a first request");

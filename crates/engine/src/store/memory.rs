@@ -13,6 +13,7 @@ use super::undo::Undo;
 use crate::buffer_pool::{BufferPart, BufferPool, PooledBuffer};
 use crate::failpoints::{self, Point};
 use crate::send_buffer::SendBuffer;
+use crate::sync::lock;
 
 /// Bytes of an extent; larger ones are hardly faster.
 const EXTENT_BYTES: u64 = 64 << 10;
@@ -166,7 +167,7 @@ impl Memory {
         range: &Range<usize>,
     ) {
         let Some(UndoWriter { undo, completed }) = undo else { return };
-        let mut undo = undo.lock().expect("no panic while locked");
+        let mut undo = lock(undo);
         let unit = self.unit_bytes;
         let first = number * self.extent_bytes / unit as u64;
         let is_replaced = range.len() as u64 == self.extent_bytes;

@@ -22,6 +22,7 @@ use undo::Undo;
 use crate::buffer_pool::BufferPart;
 use crate::drive::{DriveParameters, LostWrites};
 use crate::send_buffer::SendBuffer;
+use crate::sync::lock;
 
 /// Where the content is. Concurrent requests for the same bytes are executed in any order.
 enum Backend {
@@ -228,8 +229,4 @@ impl Store {
         }
         Ok(Some(undo))
     }
-}
-
-fn lock(undo: &Mutex<Undo>) -> MutexGuard<'_, Undo> {
-    undo.lock().expect("no panic while locked")
 }

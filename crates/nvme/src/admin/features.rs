@@ -4,20 +4,27 @@ use std::time::Duration;
 
 use zerocopy::IntoBytes;
 
-use crate::context::Context;
-use crate::controller::{Controller, IO_QUEUES_MAX};
-use crate::fdp;
+use crate::controller::{Context, Controller, IO_QUEUES_MAX};
 use crate::features::{DULBE, Features};
 use crate::spec::command_data::FdpEventDescriptor;
-use crate::spec::feature::{
-    ARBITRATION, ASYNC_EVENT_CONFIGURATION, ERROR_RECOVERY, FDP_EVENTS, FLEXIBLE_DATA_PLACEMENT,
-    HOST_IDENTIFIER, KEEP_ALIVE_TIMER, NUMBER_OF_QUEUES, POWER_MANAGEMENT, TEMPERATURE_THRESHOLD,
-    VOLATILE_WRITE_CACHE, WRITE_ATOMICITY_NORMAL,
-};
 use crate::spec::{BROADCAST_NSID, NSID};
 use crate::sqe::{Completion, Sqe};
 use crate::status::Status;
-use crate::subsystem::Subsystem;
+use crate::subsystem::{FDP_EVENT_TYPES, Subsystem};
+
+/// Feature identifiers (FID).
+const ARBITRATION: u8 = 0x01;
+const POWER_MANAGEMENT: u8 = 0x02;
+const TEMPERATURE_THRESHOLD: u8 = 0x04;
+const ERROR_RECOVERY: u8 = 0x05;
+const VOLATILE_WRITE_CACHE: u8 = 0x06;
+const NUMBER_OF_QUEUES: u8 = 0x07;
+const WRITE_ATOMICITY_NORMAL: u8 = 0x0a;
+const ASYNC_EVENT_CONFIGURATION: u8 = 0x0b;
+const KEEP_ALIVE_TIMER: u8 = 0x0f;
+const FLEXIBLE_DATA_PLACEMENT: u8 = 0x1d;
+const FDP_EVENTS: u8 = 0x1e;
+const HOST_IDENTIFIER: u8 = 0x81;
 
 /// Select (SEL) of Get Features.
 const CURRENT: u32 = 0;
@@ -185,7 +192,7 @@ fn set_fdp_events(context: &Context<'_>) -> Result<Completion, Status> {
     let (handle, count) = fdp_events_selection(context.sqe);
     let event_types = context.payload(count)?;
     check_handle(context.subsystem(), handle)?;
-    if event_types.iter().any(|event_type| !fdp::EVENT_TYPES.contains(event_type)) {
+    if event_types.iter().any(|event_type| !FDP_EVENT_TYPES.contains(event_type)) {
         return Err(Status::INVALID_FIELD);
     }
     let enable = context.sqe.cdw(12) & 1 != 0;
@@ -202,12 +209,12 @@ fn get_fdp_events(context: &mut Context<'_>) -> Result<Completion, Status> {
     let subsystem = context.subsystem();
     check_handle(subsystem, handle)?;
     let state = subsystem.lock();
-    let descriptors = fdp::EVENT_TYPES.map(|event_type| {
+    let descriptors = FDP_EVENT_TYPES.map(|event_type| {
         let fdpeta = state.fdp.is_enabled(handle, event_type).into();
         FdpEventDescriptor { event_type, fdpeta }
     });
     context.send(descriptors.as_bytes(), (size_of::<FdpEventDescriptor>() * count) as u64)?;
-    Ok(Completion::with_dw0(fdp::EVENT_TYPES.len() as u32))
+    Ok(Completion::with_dw0(FDP_EVENT_TYPES.len() as u32))
 }
 
 fn check_handle(subsystem: &Subsystem, handle: u32) -> Result<(), Status> {

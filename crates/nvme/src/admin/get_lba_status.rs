@@ -3,7 +3,7 @@
 use ssdlab_engine::ExtentQuery;
 use zerocopy::IntoBytes;
 
-use crate::context::Context;
+use crate::controller::Context;
 use crate::spec::NSID;
 use crate::spec::command_data::{LbaStatusDescriptor, LbaStatusDescriptorList};
 use crate::sqe::Completion;

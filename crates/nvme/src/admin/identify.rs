@@ -1,22 +1,20 @@
 //! Identify.
 
-use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromZeros, IntoBytes};
 
-use crate::context::Context;
-use crate::controller::{Controller, QUEUE_ENTRIES_MAX, VERSION};
+use crate::controller::{Context, Controller, QUEUE_ENTRIES_MAX, VERSION};
 use crate::event;
-use crate::identity::DISCOVERY_NQN;
 use crate::io::{COPY_RANGES_MAX, copy_range_blocks_max};
 use crate::namespace::{LBA_FORMATS, Namespace};
 use crate::spec::identify::{
     ControllerList, IDENTIFY_BYTES, IdentifyController, IdentifyNamespace, IndependentNamespace,
-    IoCommandSets, NamespaceIdentificationDescriptor, NamespaceList, cns, nidt,
+    NamespaceIdentificationDescriptor, NamespaceList, cns, nidt,
 };
 use crate::spec::{BROADCAST_NSID, NSID, ascii, padded};
 use crate::sqe::Completion;
 use crate::status::Status;
-use crate::subsystem::{ERROR_LOG_ENTRIES, Subsystem};
+use crate::subsystem::{DISCOVERY_NQN, ERROR_LOG_ENTRIES, Subsystem};
 
 /// In-capsule data of an I/O queue, in bytes.
 const IN_CAPSULE_DATA: u32 = 16 << 10;
@@ -81,7 +79,7 @@ fn page(context: &Context<'_>) -> Result<Vec<u8>, Status> {
     let (cns, cntid, csi) = (sqe.cdw(10) as u8, (sqe.cdw(10) >> 16) as u16, sqe.cdw(11) >> 24);
     if controller.is_discovery() {
         return match cns {
-            cns::CONTROLLER => Ok(discovery_controller(controller).as_bytes().to_vec()),
+            cns::CONTROLLER => Ok(discovery_controller(controller).as_bytes().into()),
             _ => Err(Status::INVALID_FIELD),
         };
     }
@@ -89,7 +87,7 @@ fn page(context: &Context<'_>) -> Result<Vec<u8>, Status> {
         return Err(Status::INVALID_FIELD);
     }
     if nsid == BROADCAST_NSID && cns == cns::NAMESPACE {
-        return Ok(common_namespace(subsystem).as_bytes().to_vec());
+        return Ok(common_namespace(subsystem).as_bytes().into());
     }
     if nsid == BROADCAST_NSID && cns == cns::CONTROLLERS_OF_NAMESPACE {
         return Err(Status::INVALID_FIELD);
@@ -98,32 +96,28 @@ fn page(context: &Context<'_>) -> Result<Vec<u8>, Status> {
         return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
     }
     let (active, allocated) = (subsystem.active_namespace(), subsystem.lock().namespace);
-    match cns {
-        cns::NAMESPACE => Ok(namespace(subsystem, active)),
-        cns::ALLOCATED_NAMESPACE => Ok(namespace(subsystem, allocated)),
-        cns::INDEPENDENT_NAMESPACE => Ok(independent_namespace(active)),
+    Ok(match cns {
+        cns::NAMESPACE => namespace(subsystem, active).as_bytes().into(),
+        cns::ALLOCATED_NAMESPACE => namespace(subsystem, allocated).as_bytes().into(),
+        cns::INDEPENDENT_NAMESPACE => independent_namespace(active).as_bytes().into(),
         cns::NAMESPACE_IDENTIFICATION_DESCRIPTORS if active.is_none() => {
-            Err(Status::INVALID_NAMESPACE_OR_FORMAT)
+            return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
         }
-        cns::NAMESPACE_IDENTIFICATION_DESCRIPTORS => Ok(identification_descriptors(subsystem)),
-        cns::CONTROLLER => Ok(io_controller(controller).as_bytes().to_vec()),
-        cns::IO_COMMAND_SET_NAMESPACE | cns::IO_COMMAND_SET_CONTROLLER => Ok(Vec::new()),
+        cns::NAMESPACE_IDENTIFICATION_DESCRIPTORS => identification_descriptors(subsystem),
+        cns::CONTROLLER => io_controller(controller).as_bytes().into(),
+        cns::IO_COMMAND_SET_NAMESPACE | cns::IO_COMMAND_SET_CONTROLLER => Vec::new(),
         cns::ACTIVE_NAMESPACES | cns::IO_COMMAND_SET_ACTIVE_NAMESPACES => {
-            namespace_list(nsid, active)
+            namespace_list(nsid, active)?.as_bytes().into()
         }
-        cns::ALLOCATED_NAMESPACES => namespace_list(nsid, allocated),
-        cns::CONTROLLERS_OF_NAMESPACE if active.is_none() => Ok(Vec::new()),
+        cns::ALLOCATED_NAMESPACES => namespace_list(nsid, allocated)?.as_bytes().into(),
+        cns::CONTROLLERS_OF_NAMESPACE if active.is_none() => Vec::new(),
         cns::CONTROLLERS_OF_NAMESPACE | cns::CONTROLLERS_OF_SUBSYSTEM => {
-            Ok(controller_list(subsystem, cntid))
+            controller_list(subsystem, cntid).as_bytes().into()
         }
-        cns::IO_COMMAND_SETS => {
-            let mut sets: IoCommandSets = [U64::ZERO; 512];
-            // The only combination: the NVM command set.
-            sets[0] = 1.into();
-            Ok(sets.as_bytes().to_vec())
-        }
-        _ => Err(Status::INVALID_FIELD),
-    }
+        // The only combination: the NVM command set.
+        cns::IO_COMMAND_SETS => vec![1],
+        _ => return Err(Status::INVALID_FIELD),
+    })
 }
 
 fn common_controller(controller: &Controller) -> IdentifyController {
@@ -161,7 +155,7 @@ fn io_controller(controller: &Controller) -> IdentifyController {
         frmw: FRMW,
         wctemp: WARNING_TEMPERATURE.into(),
         cctemp: CRITICAL_TEMPERATURE.into(),
-        tnvmcap: u128::from(subsystem.engine.parameters().capacity).into(),
+        tnvmcap: u128::from(subsystem.engine.parameters.capacity).into(),
         unvmcap: u128::from(subsystem.unallocated_bytes()).into(),
         sanicap: SANICAP.into(),
         endgidmax: ENDGID.into(),
@@ -190,20 +184,20 @@ fn common_namespace(subsystem: &Subsystem) -> IdentifyNamespace {
     for (lbaf, lbads) in page.lbaf.iter_mut().zip(LBA_FORMATS) {
         lbaf.lbads = lbads as u8;
         // Blocks that are smaller than a mapping unit perform worse.
-        lbaf.rp = u8::from(engine.parameters().unit_bytes > 1 << lbads);
+        lbaf.rp = u8::from(engine.parameters.unit_bytes > 1 << lbads);
     }
     page
 }
 
 /// Identify Namespace; zeros without a namespace.
-fn namespace(subsystem: &Subsystem, namespace: Option<Namespace>) -> Vec<u8> {
-    let Some(namespace) = namespace else { return Vec::new() };
+fn namespace(subsystem: &Subsystem, namespace: Option<Namespace>) -> IdentifyNamespace {
+    let Some(namespace) = namespace else { return IdentifyNamespace::new_zeroed() };
     let (engine, lbads, blocks) = (&subsystem.engine, namespace.lbads(), namespace.blocks());
-    let unit = engine.parameters().unit_bytes;
+    let unit = engine.parameters.unit_bytes;
     let used = (engine.status().health.mapped_units * unit) >> lbads;
     let zeroes_based = |bytes: u64| U16::new(((bytes >> lbads).clamp(1, 1 << 16) - 1) as u16);
     let copy_blocks = copy_range_blocks_max(4096 << subsystem.mdts(), lbads);
-    let page = IdentifyNamespace {
+    IdentifyNamespace {
         nsze: blocks.into(),
         ncap: blocks.into(),
         nuse: used.min(blocks).into(),
@@ -220,17 +214,15 @@ fn namespace(subsystem: &Subsystem, namespace: Option<Namespace>) -> Vec<u8> {
         endgid: ENDGID.into(),
         nguid: subsystem.identity.uuid,
         ..common_namespace(subsystem)
-    };
-    page.as_bytes().to_vec()
+    }
 }
 
-fn independent_namespace(active: Option<Namespace>) -> Vec<u8> {
-    let mut page = IndependentNamespace::new_zeroed();
-    if active.is_some() {
-        page.endgid = ENDGID.into();
-        page.nstat = 1;
+fn independent_namespace(active: Option<Namespace>) -> IndependentNamespace {
+    let zeros = IndependentNamespace::new_zeroed();
+    match active {
+        Some(_) => IndependentNamespace { endgid: ENDGID.into(), nstat: 1, ..zeros },
+        None => zeros,
     }
-    page.as_bytes().to_vec()
 }
 
 /// The namespace's NGUID, UUID and I/O command set (NVM: 0).
@@ -246,7 +238,7 @@ fn identification_descriptors(subsystem: &Subsystem) -> Vec<u8> {
 }
 
 /// I/O controllers whose ID is at least `cntid`.
-fn controller_list(subsystem: &Subsystem, cntid: u16) -> Vec<u8> {
+fn controller_list(subsystem: &Subsystem, cntid: u16) -> ControllerList {
     let mut list = ControllerList::new_zeroed();
     let mut count = 0;
     for (id, cntlid) in list.ids.iter_mut().zip(subsystem.lock().io_controllers.range(cntid..)) {
@@ -254,17 +246,17 @@ fn controller_list(subsystem: &Subsystem, cntid: u16) -> Vec<u8> {
         count += 1;
     }
     list.numids = count.into();
-    list.as_bytes().to_vec()
+    list
 }
 
 /// Namespaces whose NSID is higher than `nsid`.
-fn namespace_list(nsid: u32, namespace: Option<Namespace>) -> Result<Vec<u8>, Status> {
+fn namespace_list(nsid: u32, namespace: Option<Namespace>) -> Result<NamespaceList, Status> {
     if nsid >= BROADCAST_NSID - 1 {
         return Err(Status::INVALID_NAMESPACE_OR_FORMAT);
     }
-    let mut list: NamespaceList = [U32::ZERO; 1024];
+    let mut list = [U32::ZERO; 1024];
     if nsid < NSID && namespace.is_some() {
         list[0] = NSID.into();
     }
-    Ok(list.as_bytes().to_vec())
+    Ok(list)
 }

@@ -1,13 +1,12 @@
 //! Admin commands.
 
-mod erase;
 mod features;
 mod get_lba_status;
 mod get_log_page;
 mod identify;
 mod namespace;
 
-use super::context::Context;
+use super::controller::Context;
 use super::opcode::admin::{
     ABORT, ASYNC_EVENT_REQUEST, FORMAT_NVM, GET_FEATURES, GET_LBA_STATUS, GET_LOG_PAGE, IDENTIFY,
     KEEP_ALIVE, NAMESPACE_ATTACHMENT, NAMESPACE_MANAGEMENT, SANITIZE, SET_FEATURES,
@@ -15,32 +14,8 @@ use super::opcode::admin::{
 use super::sqe::Completion;
 use super::status::{CommandError, Status};
 
-/// The outcome of an admin command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It completed.
-    Completed(Completion),
-    /// It completes when an event occurs: see `Controller::next_event`.
-    Outstanding,
-}
-
-/// Executes an admin command; `None` if the drive has lost power since the controller was created.
-pub fn dispatch(context: &mut Context<'_>) -> Option<Outcome> {
-    if !context.controller.has_power() {
-        return None;
-    }
-    let outcome = match execute(context) {
-        Ok(outcome) => outcome,
-        Err(CommandError::Status(status)) => {
-            context.subsystem().record_error(0, context.sqe, status);
-            Outcome::Completed(status.into())
-        }
-        Err(CommandError::PowerLost) => return None,
-    };
-    Some(outcome)
-}
-
-fn execute(context: &mut Context<'_>) -> Result<Outcome, CommandError> {
+/// Executes an admin command; `None` if it completes when an event occurs.
+pub fn execute(context: &mut Context<'_>) -> Result<Option<Completion>, CommandError> {
     let (controller, sqe) = (context.controller, context.sqe);
     if !controller.is_ready() {
         return Err(Status::COMMAND_SEQUENCE_ERROR.into());
@@ -52,7 +27,7 @@ fn execute(context: &mut Context<'_>) -> Result<Outcome, CommandError> {
     let completion = match sqe.opcode() {
         ASYNC_EVENT_REQUEST => {
             controller.lock().events.request(sqe.cid())?;
-            return Ok(Outcome::Outstanding);
+            return Ok(None);
         }
         ABORT => abort(context),
         KEEP_ALIVE => Completion::SUCCESS,
@@ -64,11 +39,11 @@ fn execute(context: &mut Context<'_>) -> Result<Outcome, CommandError> {
         NAMESPACE_MANAGEMENT => namespace::management(context)?,
         NAMESPACE_ATTACHMENT => namespace::attachment(context)?,
         GET_LBA_STATUS => get_lba_status::get_lba_status(context)?,
-        FORMAT_NVM => erase::format_nvm(context)?,
-        SANITIZE => erase::sanitize(context)?,
+        FORMAT_NVM => namespace::format_nvm(context)?,
+        SANITIZE => namespace::sanitize(context)?,
         _ => return Err(Status::INVALID_OPCODE.into()),
     };
-    Ok(Outcome::Completed(completion))
+    Ok(Some(completion))
 }
 
 /// Abort. Only Asynchronous Event Requests can be aborted: all other commands complete first.

@@ -4,7 +4,7 @@ use ssdlab_engine::DriveState;
 use zerocopy::little_endian::U16;
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
-use crate::context::Context;
+use crate::controller::Context;
 use crate::namespace::NamespaceView;
 use crate::spec::command_data::{ReclaimUnitHandleStatus, ReclaimUnitHandleStatusDescriptor};
 use crate::spec::log_page::fdp_event::RU_NOT_FULLY_WRITTEN;
@@ -48,16 +48,13 @@ fn reclaim_unit_handle_status(context: &Context<'_>, view: &NamespaceView) -> Ve
 pub fn send(context: &Context<'_>, view: &NamespaceView) -> Result<(), CommandError> {
     match context.sqe.cdw(10) as u8 {
         NO_ACTION => Ok(()),
-        RECLAIM_UNIT_HANDLE_UPDATE => update_reclaim_unit_handles(context, view),
+        RECLAIM_UNIT_HANDLE_UPDATE => update_handles(context, view),
         _ => Err(Status::INVALID_FIELD.into()),
     }
 }
 
 /// Gives handles new reclaim units; the old ones are left as they are, full or not.
-fn update_reclaim_unit_handles(
-    context: &Context<'_>,
-    view: &NamespaceView,
-) -> Result<(), CommandError> {
+fn update_handles(context: &Context<'_>, view: &NamespaceView) -> Result<(), CommandError> {
     let count = (context.sqe.cdw(10) >> 16) as usize + 1;
     let payload = context.payload(count * size_of::<U16>())?;
     let pids = <[U16]>::ref_from_bytes(payload).expect("whole identifiers");

@@ -9,17 +9,13 @@
 //! of No File Fragmentation" (USENIX FAST 2024). The first of them is the specification's bit for a
 //! storage tag check (STC), which a drive without protection information ignores.
 
-mod copy;
-mod dataset_management;
 mod io_management;
-
-use std::time::Instant;
+mod ranges;
 
 use ssdlab_device::{Hint, Lba};
-use ssdlab_engine::{Command, Operation};
+use ssdlab_engine::{Command, Engine, Operation};
 
-use super::context::Context;
-use super::controller::Controller;
+use super::controller::{Context, Controller};
 use super::drive_io::DriveIo;
 use super::namespace::NamespaceView;
 use super::opcode::io::{
@@ -28,10 +24,10 @@ use super::opcode::io::{
 };
 use super::spec::log_page::fdp_event::INVALID_PLACEMENT_IDENTIFIER;
 use super::spec::{BROADCAST_NSID, NSID};
-use super::sqe::{Completion, Sqe};
+use super::sqe::Sqe;
 use super::status::{CommandError, Status};
 
-pub(crate) use copy::{COPY_RANGES_MAX, copy_range_blocks_max};
+pub(crate) use ranges::{COPY_RANGES_MAX, copy_range_blocks_max};
 
 /// CDW12 of Write Zeroes: DEAC. CDW12 of Write: the placement bits of the module's documentation.
 const DEAC: u32 = 1 << 25;
@@ -49,15 +45,6 @@ pub enum Execution {
     Controller,
 }
 
-/// The outcome of an I/O command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Its completion.
-    pub completion: Completion,
-    /// When the completion may leave; `None` at once.
-    pub due: Option<Instant>,
-}
-
 /// Checks a command with a data buffer of `length` bytes; returns how it is executed.
 pub fn prepare(
     controller: &Controller,
@@ -67,7 +54,7 @@ pub fn prepare(
 ) -> Result<Execution, Status> {
     let execution = check(view, sqe, length)?;
     if let Execution::Drive(command) = execution {
-        check_mapped(controller, view, &command)?;
+        check_mapped(&controller.subsystem.engine, view, &command)?;
         if command.operation == Operation::Write && view.handles > 0 {
             check_placement_identifier(controller, view, sqe);
         }
@@ -75,33 +62,18 @@ pub fn prepare(
     Ok(execution)
 }
 
-/// Executes a command for which `prepare` returned `Execution::Controller`; `None` if the drive has
-/// lost power since the controller was created.
-pub fn dispatch(sqid: u16, context: &mut Context<'_>) -> Option<Outcome> {
-    let controller = context.controller;
-    if !controller.has_power() {
-        return None;
-    }
-    let mut drive = controller.drive_io();
-    let status = match execute(context, &mut drive) {
-        Ok(()) => Status::SUCCESS,
-        Err(CommandError::Status(status)) => status,
-        Err(CommandError::PowerLost) => return None,
-    };
-    if !status.is_success() {
-        controller.subsystem.record_error(sqid, context.sqe, status);
-    }
-    Some(Outcome { completion: status.into(), due: drive.due })
-}
-
-fn execute(context: &mut Context<'_>, drive: &mut DriveIo<'_>) -> Result<(), CommandError> {
+/// Executes a command for which `prepare` returned `Execution::Controller`.
+pub(crate) fn execute(
+    context: &mut Context<'_>,
+    drive: &mut DriveIo<'_>,
+) -> Result<(), CommandError> {
     let view = context.controller.view();
     // The namespace may have changed since the command arrived.
     check(&view, context.sqe, context.data.length())?;
     match context.sqe.opcode() {
         COMPARE => compare(context, &view, drive),
-        DATASET_MANAGEMENT => dataset_management::dataset_management(context, &view, drive),
-        COPY => copy::copy(context, &view, drive),
+        DATASET_MANAGEMENT => ranges::dataset_management(context, &view, drive),
+        COPY => ranges::copy(context, &view, drive),
         IO_MANAGEMENT_RECEIVE => Ok(io_management::receive(context, &view)?),
         IO_MANAGEMENT_SEND => io_management::send(context, &view),
         _ => Err(Status::INVALID_OPCODE.into()),
@@ -155,7 +127,7 @@ fn compare(
     let payload = context.data.payload();
     let command = view.command(Operation::Read, context.sqe)?;
     check_length(&command, payload.len())?;
-    check_mapped(context.controller, view, &command)?;
+    check_mapped(&context.subsystem().engine, view, &command)?;
     let bytes = drive.read(command)?;
     let is_equal = bytes == payload[..bytes.len()];
     if is_equal { Ok(()) } else { Err(Status::COMPARE_FAILURE.into()) }
@@ -199,13 +171,8 @@ fn check_length(command: &Command, length: usize) -> Result<(), Status> {
 }
 
 /// With DULBE, checks that all blocks that a command reads are mapped.
-fn check_mapped(
-    controller: &Controller,
-    view: &NamespaceView,
-    command: &Command,
-) -> Result<(), Status> {
+fn check_mapped(engine: &Engine, view: &NamespaceView, command: &Command) -> Result<(), Status> {
     let reads = matches!(command.operation, Operation::Read | Operation::Cache);
-    let engine = &controller.subsystem.engine;
     if reads && view.dulbe && !engine.is_mapped(command.offset, command.length.into()) {
         return Err(Status::DEALLOCATED_OR_UNWRITTEN_BLOCK);
     }

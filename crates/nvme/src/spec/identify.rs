@@ -166,11 +166,6 @@ pub type NamespaceList = [U32; 1024];
 
 const _: () = assert!(size_of::<NamespaceList>() == IDENTIFY_BYTES);
 
-/// CNS 1Ch: I/O Command Set Vectors.
-pub type IoCommandSets = [U64; 512];
-
-const _: () = assert!(size_of::<IoCommandSets>() == IDENTIFY_BYTES);
-
 /// Types of Namespace Identification Descriptors (NIDT).
 pub mod nidt {
     pub const NGUID: u8 = 2;

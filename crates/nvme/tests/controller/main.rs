@@ -28,12 +28,37 @@ fn of_type(
     cntrltype: ControllerType,
     address: Option<SocketAddr>,
 ) -> Controller {
-    let engine = engine(options, Pace::None);
-    let epoch = engine.power().epoch().expect("the power is on");
-    let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
-    let parameters =
-        ControllerParameters { cntrltype, address, hostid: [7; 16], kato: Duration::ZERO, epoch };
+    let (subsystem, parameters) = parts(options);
+    let parameters = ControllerParameters { cntrltype, address, ..parameters };
     let controller = Controller::new(&subsystem, parameters).unwrap();
     controller.set_property(CC, CC_ENABLE).unwrap();
     controller
+}
+
+/// The subsystem and the parameters of an I/O controller.
+fn parts(options: DriveOptions) -> (Arc<Subsystem>, ControllerParameters) {
+    let engine = engine(options, Pace::None);
+    let parameters = ControllerParameters {
+        cntrltype: ControllerType::Io,
+        address: None,
+        hostid: [7; 16],
+        kato: Duration::ZERO,
+        epoch: engine.power().epoch().expect("the power is on"),
+    };
+    (Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone"))), parameters)
+}
+
+#[test]
+fn the_identifier_of_a_live_controller_is_not_reused() {
+    let (subsystem, parameters) = parts(DriveOptions::default());
+    let make = || Controller::new(&subsystem, parameters);
+    let victim = make().unwrap();
+    for _ in 0..70_000 {
+        assert_ne!(make().unwrap().cntlid, victim.cntlid);
+    }
+    let mut all: Vec<Controller> = (1..0xffef).map(|_| make().unwrap()).collect();
+    let busy = make().err().expect("all identifiers are in use");
+    assert_eq!(busy.code(), 0x181, "Connect Controller Busy");
+    let number = all.swap_remove(1000).cntlid;
+    assert_eq!(make().unwrap().cntlid, number, "the identifier that is free again");
 }

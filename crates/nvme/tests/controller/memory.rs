@@ -3,7 +3,7 @@
 use ssdlab_engine::{Command, Operation};
 use ssdlab_nvme::io::Execution;
 use ssdlab_nvme::{
-    CommandError, Completion, Context, Controller, HostData, Sqe, Status, admin, io,
+    CommandError, Completion, Context, Controller, HostData, Sqe, Status, dispatch, io,
 };
 use ssdlab_testing::nvme::Entry;
 
@@ -44,10 +44,7 @@ impl HostData for Memory {
 /// Executes an admin command; `None` if it stays outstanding.
 pub fn admin(controller: &Controller, entry: Entry, data: &mut Memory) -> Option<Completion> {
     let sqe = Sqe::new(entry.0);
-    match admin::dispatch(&mut Context { controller, sqe: &sqe, data }).expect("the power is on") {
-        admin::Outcome::Completed(completion) => Some(completion),
-        admin::Outcome::Outstanding => None,
-    }
+    dispatch(0, &mut Context { controller, sqe: &sqe, data }).expect("the power is on").completion
 }
 
 /// Executes an I/O command of queue 1: by the drive or by the controller, as `io::prepare` says.
@@ -55,8 +52,8 @@ pub fn io(controller: &Controller, entry: Entry, data: &mut Memory) -> Completio
     let sqe = Sqe::new(entry.0);
     let status = match io::prepare(controller, &controller.view(), &sqe, data.length) {
         Ok(Execution::Controller) => {
-            let outcome = io::dispatch(1, &mut Context { controller, sqe: &sqe, data });
-            return outcome.expect("the power is on").completion;
+            let outcome = dispatch(1, &mut Context { controller, sqe: &sqe, data });
+            return outcome.and_then(|outcome| outcome.completion).expect("the power is on");
         }
         Ok(Execution::Drive(command)) => perform(controller, command, data),
         Err(status) => status,

@@ -1,5 +1,6 @@
 //! Requests about snapshots and clones.
 
+use std::collections::btree_map::Entry;
 use std::io;
 use std::path::Path;
 
@@ -11,12 +12,19 @@ use super::{Answer, Host};
 use crate::state::ServerState;
 
 pub fn snapshot(state: &ServerState, name: &str) -> Answer {
-    let taken = state.engine.try_clone().and_then(|engine| state.snapshots.insert(name, engine));
-    taken.map(|()| json!({ "snapshot": name })).map_err(|error| error.to_string())
+    let engine = state.engine.try_clone().map_err(|error| error.to_string())?;
+    match state.snapshots().entry(name.into()) {
+        Entry::Occupied(_) => Err("a snapshot of this name exists".into()),
+        Entry::Vacant(place) => {
+            place.insert(engine);
+            Ok(json!({ "snapshot": name }))
+        }
+    }
 }
 
 pub fn drop_snapshot(state: &ServerState, name: &str) -> Answer {
-    if state.snapshots.remove(name) {
+    let dropped = state.snapshots().remove(name);
+    if dropped.is_some() {
         Ok(json!({ "dropped": name }))
     } else {
         Err("no snapshot has this name".into())
@@ -29,7 +37,10 @@ pub fn serve(host: &impl Host, request: &CloneRequest) -> Answer {
     let refusal = |error: io::Error| format!("{}: {error}", socket.display());
     let engine = match &request.from {
         None => state.engine.try_clone(),
-        Some(name) => state.snapshots.try_clone(name),
+        Some(name) => match state.snapshots().get(name) {
+            Some(snapshot) => snapshot.try_clone(),
+            None => Err(io::Error::other("no snapshot has this name")),
+        },
     };
     let engine = engine.map_err(refusal)?;
     let is_cut = !request.as_is && engine.power().begin_cut(true);
@@ -48,5 +59,6 @@ pub fn end(host: &impl Host, socket: &Path) -> Answer {
 }
 
 pub fn list(host: &impl Host) -> Value {
-    json!({ "snapshots": host.state().snapshots.names(), "forks": host.clone_sockets() })
+    let snapshots: Vec<String> = host.state().snapshots().keys().cloned().collect();
+    json!({ "snapshots": snapshots, "forks": host.clone_sockets() })
 }

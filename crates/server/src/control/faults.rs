@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use ssdlab_engine::{Engine, FaultKind, FaultSpec, FaultStatus, OperationKind};
+use ssdlab_engine::{Engine, Fault, FaultKind, FaultSpec, OperationKind};
 
 use super::Answer;
-use super::request::{FaultName, FaultRequest, OperationName};
+use super::request::{FaultName, FaultRequest};
 
 /// Longest delay, stall, or time before a fault.
 const TIME_S_MAX: f64 = 1e6;
@@ -17,8 +17,8 @@ pub fn add(engine: &Engine, request: FaultRequest) -> Answer {
 }
 
 pub fn list(engine: &Engine) -> Value {
-    let faults = engine.faults(|faults| faults.statuses());
-    json!({ "faults": faults.iter().map(to_json).collect::<Vec<_>>() })
+    let faults: Vec<_> = engine.faults(|faults| faults.all().iter().map(to_json).collect());
+    json!({ "faults": faults })
 }
 
 /// Removes one fault, or all.
@@ -48,7 +48,7 @@ impl FaultRequest {
         Ok(FaultSpec {
             kind,
             range: self.range.map(|(start, end)| start..end),
-            operation_kind: self.op.map(OperationKind::from),
+            operation_kind: self.op,
             nth: self.at,
             start_after: self.after_s.map(duration).transpose()?,
             probability: self.probability,
@@ -80,17 +80,6 @@ impl FaultRequest {
     }
 }
 
-impl From<OperationName> for OperationKind {
-    fn from(name: OperationName) -> Self {
-        match name {
-            OperationName::Read => Self::Read,
-            OperationName::Write => Self::Write,
-            OperationName::Trim => Self::Trim,
-            OperationName::Flush => Self::Flush,
-        }
-    }
-}
-
 fn duration(seconds: f64) -> Result<Duration, String> {
     if (0.0..TIME_S_MAX).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
@@ -99,7 +88,7 @@ fn duration(seconds: f64) -> Result<Duration, String> {
     }
 }
 
-fn to_json(fault: &FaultStatus) -> Value {
+fn to_json(fault: &Fault) -> Value {
     let spec = &fault.spec;
     let (for_s, die) = match spec.kind {
         FaultKind::Delay(time) | FaultKind::Stall(time) => (Some(time.as_secs_f64()), None),
@@ -119,6 +108,6 @@ fn to_json(fault: &FaultStatus) -> Value {
         "times": spec.max_hits,
         "for_s": for_s,
         "die": die,
-        "dead_units": fault.dead_units,
+        "dead_units": fault.dead_units(),
     })
 }

@@ -17,7 +17,7 @@ const LATENCY_MAX: f64 = 1e6;
 
 /// Measures the latency through a device, or sets it; returns the compensation that holds then.
 pub fn set(engine: &Engine, request: &LatencyCompensationRequest) -> Answer {
-    let clock = engine.clock();
+    let clock = &engine.clock;
     if !clock.is_paced() {
         return Err("replies are not delayed; start the server with --pace".into());
     }

@@ -85,7 +85,7 @@ fn mark(engine: &Engine, name: &str) -> Answer {
     if name.len() > MARK_MAX {
         return Err(format!("name has {} bytes; {MARK_MAX} at most", name.len()));
     }
-    match engine.content().mark(name) {
+    match engine.content.mark(name) {
         Ok(true) => Ok(json!({ "marked": name })),
         Ok(false) => Err("the server writes no log; start it with --log".into()),
         Err(error) => Err(error.to_string()),
@@ -100,7 +100,7 @@ fn counters(state: &ServerState) -> Value {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), json!(value)))
         .collect();
-    let lateness = engine.clock().reply_lateness();
+    let lateness = engine.clock.reply_lateness();
     counters.insert("clients".into(), json!(state.client_count()));
     counters.insert("power_cuts".into(), json!(engine.power().status().cuts));
     counters.insert("paced_answers".into(), json!(lateness.replies));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use ssdlab_engine::OperationKind;
 
 /// A request. Its verbs and fields are a stable interface.
 #[derive(Deserialize, Debug)]
@@ -87,7 +88,7 @@ pub struct FaultRequest {
     pub kind: FaultName,
     /// First byte, and the byte after the last.
     pub range: Option<(u64, u64)>,
-    pub op: Option<OperationName>,
+    pub op: Option<OperationKind>,
     /// From the Nth matching command on; 1 is the next.
     pub at: Option<u64>,
     pub after_s: Option<f64>,
@@ -113,16 +114,6 @@ pub enum FaultName {
     Torn,
     Misdirected,
     Lost,
-}
-
-/// The kinds of commands that a fault can select.
-#[derive(Deserialize, Clone, Copy, Debug)]
-#[serde(rename_all = "kebab-case")]
-pub enum OperationName {
-    Read,
-    Write,
-    Trim,
-    Flush,
 }
 
 /// A clone to serve.

@@ -1,15 +1,15 @@
 //! Each thread start, allocation, accept, receive, send and wait of the server fails once, in turn,
 //! while a client writes, flushes and reads. Flushed data is kept, and the server keeps running.
 
+mod clients;
 mod history;
-mod nbd;
-mod nvme;
 #[path = "../test_server/mod.rs"]
 #[expect(dead_code, reason = "each test program uses a part of it")]
 mod test_server;
 
 use std::io;
 
+use rustix::io::Errno;
 use ssdlab_engine::Pace;
 use ssdlab_engine::failpoints::{Plan, Point, arm, disarm};
 use ssdlab_nbd::Export;
@@ -22,23 +22,14 @@ use history::History;
 use test_server::TestServer;
 
 /// The errors of each kind of call.
-const FAILURES: [(Point, &[i32]); 6] = [
-    (Point::Accept, &[EMFILE, EINTR, ECONNABORTED, ENOMEM]),
-    (Point::Thread, &[EAGAIN, ENOMEM]),
-    (Point::Memory, &[ENOMEM]),
-    (Point::Read, &[EIO, EINTR, ECONNRESET, EAGAIN]),
-    (Point::Write, &[EIO, EINTR, EPIPE, ENOSPC]),
-    (Point::Wait, &[EINTR, ENOMEM]),
+const FAILURES: [(Point, &[Errno]); 6] = [
+    (Point::Accept, &[Errno::MFILE, Errno::INTR, Errno::CONNABORTED, Errno::NOMEM]),
+    (Point::Thread, &[Errno::AGAIN, Errno::NOMEM]),
+    (Point::Memory, &[Errno::NOMEM]),
+    (Point::Read, &[Errno::IO, Errno::INTR, Errno::CONNRESET, Errno::AGAIN]),
+    (Point::Write, &[Errno::IO, Errno::INTR, Errno::PIPE, Errno::NOSPC]),
+    (Point::Wait, &[Errno::INTR, Errno::NOMEM]),
 ];
-const EINTR: i32 = 4;
-const EIO: i32 = 5;
-const EAGAIN: i32 = 11;
-const ENOMEM: i32 = 12;
-const EMFILE: i32 = 24;
-const ENOSPC: i32 = 28;
-const EPIPE: i32 = 32;
-const ECONNABORTED: i32 = 103;
-const ECONNRESET: i32 = 104;
 
 /// More than any workload has calls of one kind.
 const CALLS_MAX: u64 = 10_000;
@@ -114,7 +105,7 @@ fn run_workload(connect: Connect<'_>, history: &mut History, at: u64) {
 fn run(protocol: &str, plan: Plan) -> bool {
     let served = server();
     let nbd = || Ok(Box::new(Client::go(&served.socket, false)?) as Box<dyn Connection>);
-    let nvme = || nvme::connect(&served);
+    let nvme = || clients::connect_nvme(&served);
     let connect: Connect<'_> = if protocol == "nbd" { &nbd } else { &nvme };
     let mut history = History::new(CAPACITY, UNIT);
     arm(plan);
@@ -141,7 +132,7 @@ fn no_flushed_data_is_lost_if_any_call_of_the_server_fails() {
         for (point, errors) in FAILURES {
             let mut most = 0;
             for errno in errors {
-                let plan = |call| Plan { point, call, errno: *errno };
+                let plan = |call| Plan { point, call, errno: errno.raw_os_error() };
                 let fired = (0..CALLS_MAX).take_while(|call| run(which, plan(*call))).count();
                 most = most.max(fired);
                 injected += fired;
@@ -162,7 +153,7 @@ fn a_delayed_cut_is_refused_without_a_thread() {
     let served = server();
     let mut control = served.control();
     assert_eq!(control.verb("power")["power"], "on");
-    arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
+    arm(Plan { point: Point::Thread, call: 0, errno: Errno::AGAIN.raw_os_error() });
     let refused = control.try_send("{\"do\": \"power-cut\", \"after_s\": 100}").unwrap();
     assert!(refused["error"].as_str().unwrap().contains("no cut is planned"), "{refused}");
     assert!(disarm());
@@ -176,7 +167,7 @@ fn a_server_without_a_thread_does_not_start() {
     let socket = Address::Unix(folder.path().join("socket"));
     let engine = served.server.engine().try_clone().unwrap();
     let mut second = Server::new(engine, Export::new("toy", "a toy", CAPACITY, UNIT));
-    arm(Plan { point: Point::Thread, call: 0, errno: EAGAIN });
+    arm(Plan { point: Point::Thread, call: 0, errno: Errno::AGAIN.raw_os_error() });
     assert!(second.listen_nbd(&socket).is_err());
     assert!(disarm());
     assert!(second.listen_nbd(&socket).is_ok(), "the failed attempt left no socket");

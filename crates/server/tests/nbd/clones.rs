@@ -50,8 +50,7 @@ fn a_clone_of_a_clone_loses_in_its_cut_what_was_not_flushed() {
 
 #[test]
 fn a_snapshot_keeps_its_data_until_it_is_dropped() {
-    let server = TestServer::default();
-    let (mut client, mut control) = (server.client(), server.control());
+    let (server, mut control, mut client) = TestServer::with_control();
     for moment in 1..=3_u8 {
         client.write(0, &[moment; 4096]);
         control.call("snapshot", json!({ "name": moment.to_string() }));

@@ -1,7 +1,6 @@
 //! The NBD server, tested by a small client over a Unix socket.
 
 mod clones;
-mod control;
 mod faults;
 mod limits;
 mod long_writes;
@@ -17,7 +16,7 @@ mod write_log;
 mod prelude {
     pub use ssdlab_testing::nbd::*;
     pub use ssdlab_testing::{
-        CAPACITY, Control, DriveOptions, FakeDrive, UNIT, scaled, wait_until,
+        CAPACITY, Control, DriveOptions, FakeDrive, UNIT, runs, scaled, wait_until,
     };
 
     pub use crate::test_server::TestServer;

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
+use ssdlab_testing::nvme::number;
 use ssdlab_time::Random;
 
 use crate::prelude::*;
 
 const SECTOR: usize = 512;
-
-fn number(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
-}
 
 /// The data after all entries, the data at each mark, and the number of entries by flags.
 struct Replayed {
@@ -23,7 +20,7 @@ struct Replayed {
 
 fn replay(path: &Path) -> Replayed {
     let log = std::fs::read(path).unwrap();
-    assert_eq!([number(&log, 0), number(&log, 8)], [0x6a_7366_7773_6872, 1]);
+    assert_eq!([number(&log, 0, 8), number(&log, 8, 8)], [0x6a_7366_7773_6872, 1]);
     assert_eq!(log[24..28], 512_u32.to_le_bytes());
     let mut replayed = Replayed {
         content: vec![0; CAPACITY as usize],
@@ -31,9 +28,9 @@ fn replay(path: &Path) -> Replayed {
         flags: BTreeMap::new(),
     };
     let mut at = SECTOR;
-    for _ in 0..number(&log, 16) {
+    for _ in 0..number(&log, 16, 8) {
         let entry = &log[at..at + SECTOR];
-        let [sector, sectors, flags, marked] = [0, 8, 16, 24].map(|from| number(entry, from));
+        let [sector, sectors, flags, marked] = [0, 8, 16, 24].map(|from| number(entry, from, 8));
         at += SECTOR;
         *replayed.flags.entry(flags).or_default() += 1;
         if flags & 8 > 0 {

@@ -275,3 +275,40 @@ fn a_discovery_controller_reports_the_address_of_the_drive_only() {
     assert_ne!(io.connect_queue(DISCOVERY, 1, cntlid, 0).status, 0);
     assert_ne!(io.connect_queue(&target.name, 1, cntlid, 0).status, 0);
 }
+
+#[test]
+fn data_units_are_thousands_of_sectors_rounded_up() {
+    let (_target, mut admin, mut io) = TestServer::with_host();
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 0);
+    io.read(0, 1);
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 1);
+    for _ in 0..125 {
+        io.read(0, 16);
+    }
+    assert_eq!(number(&admin.log(2, 512), 32, 8), 3);
+}
+
+#[test]
+fn the_health_log_counts_commands_power_cuts_and_errors() {
+    let target = TestServer::new(DriveOptions { endurance_writes: 3, ..DriveOptions::default() });
+    let (_admin, mut io) = target.host(0);
+    for _ in 0..3 {
+        io.write(0, &[1; 4096]);
+    }
+    assert_eq!(io.command_out(Entry::on(WRITE, 0, 1), &[2; 512]).status, 0x182);
+    for _ in 0..125 {
+        io.read(0, 16);
+    }
+    assert_eq!(io.command_in(Entry::on(READ, u64::MAX, 1), 512).status, 0x80);
+    target.server.power_cut(true).unwrap();
+    let (mut admin, _io) = target.host(0);
+    let log = admin.log(2, 512);
+    assert_eq!(log[0], 1 << 3, "the drive is read-only");
+    assert_eq!(number(&log, 32, 8), 2, "125 x 8 KiB are two thousand sectors");
+    assert_eq!((number(&log, 64, 8), number(&log, 80, 8)), (125, 3));
+    assert_eq!((number(&log, 112, 8), number(&log, 144, 8)), (2, 1), "cycles, and no warning");
+    assert_eq!((number(&log, 160, 8), number(&log, 176, 8)), (0, 2));
+    assert_eq!(number(&log, 1, 2), 308);
+    let ocp = admin.log(0xc0, 512);
+    assert_eq!((ocp[496], ocp[511], number(&ocp, 152, 8)), (0xc5, 0xaf, 8));
+}

@@ -17,7 +17,7 @@ fn ranges(of: &[(u64, u32)]) -> Vec<u8> {
     of.iter().flat_map(range).collect()
 }
 
-fn trim(host: &mut Host, of: &[(u64, u32)]) -> u16 {
+pub fn trim(host: &mut Host, of: &[(u64, u32)]) -> u16 {
     let entry = Entry::new(DATASET_MANAGEMENT).nsid(1).cdw(10, of.len() as u32 - 1).cdw(11, 4);
     host.command_out(entry, &ranges(of)).status
 }
@@ -227,12 +227,9 @@ fn a_paced_drive_with_a_short_queue_completes_all_commands() {
             0 => host.submit(Entry::on(WRITE, which, 1).data(512, SGL_IN_CAPSULE), &[8; 512]),
             1 => host.submit(Entry::new(FLUSH).nsid(1), &[]),
             2 => {
-                let entry = Entry::new(DATASET_MANAGEMENT)
-                    .nsid(1)
-                    .cdw(10, 2)
-                    .cdw(11, 4)
-                    .data(48, SGL_IN_CAPSULE);
-                host.submit(entry, &ranges(&[(64, 8), (80, 8), (96, 8)]))
+                let trim = Entry::new(DATASET_MANAGEMENT).nsid(1).cdw(10, 2).cdw(11, 4);
+                let of = ranges(&[(64, 8), (80, 8), (96, 8)]);
+                host.submit(trim.data(48, SGL_IN_CAPSULE), &of)
             }
             _ => host.submit(Entry::on(READ, which, 1).data(512, SGL_TRANSPORT), &[]),
         })

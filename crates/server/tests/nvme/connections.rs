@@ -76,8 +76,7 @@ fn queue_sizes_and_host_identifiers_are_checked() {
     assert_eq!(io.command_out(short, &data).status, CONNECT_INVALID_PARAMETERS);
     let mut other_host = data.clone();
     other_host[..16].fill(8);
-    let refused =
-        io.command_out(Entry::fabrics(CONNECT).cdw(10, 1 << 16).cdw(11, 127), &other_host);
+    let refused = io.command_out(Entry::connect(1), &other_host);
     // HOSTID in the data is invalid.
     assert_eq!((refused.status, refused.result), (CONNECT_INVALID_PARAMETERS, 1 << 16));
     assert_eq!(io.connect_queue(&target.name, 1, controller, 0).status, 0);

@@ -1,5 +1,6 @@
 //! Get LBA Status: the mapped blocks, in as many descriptors as the host has room for.
 
+use crate::commands::trim;
 use crate::prelude::*;
 
 const ALL_BLOCKS: u64 = CAPACITY / 512;
@@ -40,9 +41,7 @@ fn mapped_blocks_are_reported_as_extents_of_whole_units() {
     let (mut admin, mut io) = written(&target);
     let whole = vec![(0, 16), (80, 8), (ALL_BLOCKS - 8, 8)];
     assert_eq!(mapped(&mut admin, 0, 0, 64), (whole, COMPLETE));
-    let trim = [[0; 4], 8_u32.to_le_bytes(), [0; 4], [0; 4]].concat();
-    let entry = Entry::new(DATASET_MANAGEMENT).nsid(1).cdw(11, 4);
-    assert_eq!(io.command_out(entry, &trim).status, 0);
+    assert_eq!(trim(&mut io, &[(0, 8)]), 0);
     let left = vec![(8, 8), (80, 8), (ALL_BLOCKS - 8, 8)];
     assert_eq!(mapped(&mut admin, 0, 0, 64), (left, COMPLETE), "some units were trimmed");
     assert_eq!(admin.identify(1, 0)[257] >> 1 & 1, 1, "Identify reports support for the command");

@@ -1,14 +1,10 @@
-//! Limits on hosts: MDTS, controller identifiers, connections, memory.
+//! Limits on hosts: MDTS, connections, memory.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use ssdlab_engine::Pace;
-use ssdlab_nvme::{Controller, ControllerParameters, ControllerType, Identity, Subsystem};
 use ssdlab_wire::Limits;
 
 use crate::prelude::*;
-use ssdlab_testing::engine;
 
 /// Maximum data transfer size of the fake drive.
 const MDTS: usize = 16 << 10;
@@ -52,30 +48,6 @@ fn no_command_covers_more_than_mdts_by_its_own_fields() {
         let status = io.command_in(Entry::on(opcode, 0, 33), MDTS).status;
         assert_eq!(status, INVALID_FIELD, "{opcode:x}");
     }
-}
-
-#[test]
-fn the_identifier_of_a_live_controller_is_not_reused() {
-    let engine = engine(DriveOptions::default(), Pace::None);
-    let epoch = engine.power().epoch().unwrap();
-    let subsystem = Arc::new(Subsystem::new(Arc::new(engine), Identity::new("a toy", "alone")));
-    let parameters = ControllerParameters {
-        cntrltype: ControllerType::Io,
-        address: None,
-        hostid: [0; 16],
-        kato: Duration::ZERO,
-        epoch,
-    };
-    let make = || Controller::new(&subsystem, parameters);
-    let victim = make().unwrap();
-    for _ in 0..70_000 {
-        assert_ne!(make().unwrap().cntlid, victim.cntlid);
-    }
-    let mut all: Vec<Controller> = (1..0xffef).map(|_| make().unwrap()).collect();
-    let busy = make().err().expect("all identifiers are in use");
-    assert_eq!(busy.code(), 0x181, "Connect Controller Busy");
-    let number = all.swap_remove(1000).cntlid;
-    assert_eq!(make().unwrap().cntlid, number, "the identifier that is free again");
 }
 
 #[test]

@@ -4,7 +4,6 @@ mod admin;
 mod authentication;
 mod commands;
 mod connections;
-mod health;
 mod lba_status;
 mod limits;
 mod namespaces;

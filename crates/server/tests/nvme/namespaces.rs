@@ -6,7 +6,7 @@ const ALL: u32 = u32::MAX;
 const HALF: u64 = CAPACITY / 1024;
 
 /// The data of a Create command: size and capacity in blocks, and further bytes by offset.
-fn described(size: u64, capacity: u64, more: &[(usize, u8)]) -> Vec<u8> {
+pub fn described(size: u64, capacity: u64, more: &[(usize, u8)]) -> Vec<u8> {
     let mut described = vec![0; 4096];
     described[..8].copy_from_slice(&size.to_le_bytes());
     described[8..16].copy_from_slice(&capacity.to_le_bytes());
@@ -20,12 +20,12 @@ fn create(admin: &mut Host, blocks: u64) -> u16 {
     admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &described(blocks, blocks, &[])).status
 }
 
-fn delete(admin: &mut Host, which: u32) -> u16 {
+pub fn delete(admin: &mut Host, which: u32) -> u16 {
     admin.command(Entry::new(NAMESPACE_MANAGEMENT).nsid(which).cdw(10, 1)).status
 }
 
 /// Attaches (0) or detaches (1) the namespace.
-fn attach(admin: &mut Host, select: u32, controllers: &[u16]) -> u16 {
+pub fn attach(admin: &mut Host, select: u32, controllers: &[u16]) -> u16 {
     let mut list = vec![0; 4096];
     for (place, number) in [controllers.len() as u16].iter().chain(controllers).enumerate() {
         list[2 * place..2 * place + 2].copy_from_slice(&number.to_le_bytes());
@@ -43,7 +43,7 @@ fn unallocated(admin: &mut Host) -> (u64, u64) {
 }
 
 /// Connects an admin queue and an I/O queue; returns the controller identifier too.
-fn host(target: &TestServer) -> (Host, u16, Host) {
+pub fn host(target: &TestServer) -> (Host, u16, Host) {
     let (admin, number) = target.admin(0);
     let io = target.io(1, number, 0);
     (admin, number, io)
@@ -135,10 +135,9 @@ fn invalid_create_commands_get_their_status() {
         (HALF, HALF, two(0, 2), 0x2a),
         (HALF, HALF, two(1, 0), 0x2a),
     ] {
-        let code_here = admin
-            .command_out(Entry::new(NAMESPACE_MANAGEMENT), &described(size, capacity, &more))
-            .status;
-        assert_eq!(code_here, code, "{size} {capacity} {more:?}");
+        let sent = described(size, capacity, &more);
+        let refused = admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &sent);
+        assert_eq!(refused.status, code, "{size} {capacity} {more:?}");
     }
     let zoned = Entry::new(NAMESPACE_MANAGEMENT).cdw(11, 2 << 24);
     assert_eq!(admin.command_out(zoned, &described(HALF, HALF, &[])).status, 0x129);

@@ -1,11 +1,14 @@
-//! Flexible data placement: reclaim unit handle updates, events, enabling and disabling.
+//! Placement hints of both kinds; reclaim unit handle updates, events, enabling and disabling.
 
+use crate::namespaces::{attach, delete, described, host};
 use crate::prelude::*;
 
 const PLACEMENT: u32 = 0x1d;
 const EVENTS: u32 = 0x1e;
 const NOT_FULL: u8 = 0;
 const NO_HANDLE: u8 = 3;
+const APPENDS: u32 = 1 << 24;
+const OVERWRITES: u32 = 1 << 25;
 
 fn target() -> TestServer {
     TestServer::new(DriveOptions { streams: 4, ..DriveOptions::default() })
@@ -46,25 +49,72 @@ fn events(admin: &mut Host, of_hosts: u32) -> Vec<(u8, u64, u8)> {
 
 /// Creates a namespace of all blocks with the first `handles` handles; 0 means all.
 fn make(admin: &mut Host, controller: u16, handles: u8) {
-    let mut whole = vec![0; 4096];
-    whole[..8].copy_from_slice(&(CAPACITY / 512).to_le_bytes());
-    whole.copy_within(..8, 8);
-    whole[392] = handles;
-    for handle in 0..handles {
-        whole[512 + 2 * usize::from(handle)] = handle;
-    }
+    let list = (0..handles).map(|handle| (512 + 2 * usize::from(handle), handle));
+    let more: Vec<_> = list.chain([(392, handles)]).collect();
+    let whole = described(CAPACITY / 512, CAPACITY / 512, &more);
     assert_eq!(admin.command_out(Entry::new(NAMESPACE_MANAGEMENT), &whole).status, 0);
-    let mut list = vec![0; 4096];
-    (list[0], list[2]) = (1, controller as u8);
-    assert_eq!(admin.command_out(Entry::new(NAMESPACE_ATTACHMENT).nsid(1), &list).status, 0);
+    assert_eq!(attach(admin, 0, &[controller]), 0);
+}
+
+#[test]
+fn placement_handles_are_streams_and_an_unknown_one_is_the_first() {
+    let target = target();
+    let (mut admin, mut io) = target.host(0);
+    for handle in [0, 3, 1, 4, 0xffff] {
+        assert_eq!(write(&mut io, handle), 0);
+    }
+    io.write(0, &[1; 512]);
+    assert_eq!((target.count("stream 0"), target.count("other streams")), (3, 2));
+    let counts = ["writes_of_stream", "writes_plain"].map(|name| target.count(name));
+    assert_eq!(counts, [5, 1]);
+    let drive = admin.identify(1, 0);
+    assert_eq!(number(&drive, 96, 4) >> 19 & 1, 1);
+    assert_eq!(admin.identify(0, 1)[102], 1);
+    let feature = Entry::new(GET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1);
+    assert_eq!(admin.command(feature).result, 1);
+    let refused = Entry::new(SET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1).cdw(12, 0);
+    assert_eq!(admin.command(refused).status, COMMAND_SEQUENCE_ERROR, "a namespace exists");
+}
+
+#[test]
+fn the_drive_reports_its_placement_configuration_and_the_room_of_its_handles() {
+    let target = target();
+    let (mut admin, mut io) = target.host(0);
+    let log = admin.log(0x20, 16 + 80);
+    assert_eq!(number(&log, 4, 4), 16 + 80);
+    assert_eq!((number(&log, 16, 2), log[18] & 0x90), (80, 0x90));
+    assert_eq!((number(&log, 20, 4), number(&log, 24, 2), number(&log, 26, 2)), (1, 4, 3));
+    assert_eq!((number(&log, 32, 8), log[80], log[92]), (64 << 10, 1, 1));
+    let users = admin.log(0x21, 40);
+    assert_eq!((number(&users, 0, 2), users[8], users[32]), (4, 1, 1));
+    let status = Entry::new(IO_MANAGEMENT_RECEIVE).nsid(1).cdw(10, 1).cdw(11, 16 * 9 / 4 - 1);
+    let status = io.command_in(status, 16 * 9);
+    assert_eq!(status.status, 0);
+    assert_eq!(number(&status.data, 14, 2), 4);
+    assert_eq!((number(&status.data, 16 + 96, 2), number(&status.data, 16 + 104, 8)), (3, 32));
+    let wrong_group = Entry::new(GET_LOG_PAGE).cdw(10, 0x20 | 3 << 16).cdw(11, 2 << 16);
+    assert_eq!(admin.command_in(wrong_group, 16).status, INVALID_FIELD);
+}
+
+#[test]
+fn appends_and_overwrites_of_files_reach_the_drive() {
+    let (target, _admin, mut io) = TestServer::with_host();
+    let last = CAPACITY / 512;
+    for (words, prior) in [(APPENDS, 7), (APPENDS, last), (OVERWRITES, 0), (OVERWRITES, 9)] {
+        let entry = Entry::on(WRITE, 8, 1).cdw(12, words).cdw64(2, prior);
+        assert_eq!(io.command_out(entry, &[1; 512]).status, 0);
+    }
+    let counts = ["appends", "overwrites", "unhinted"].map(|name| target.count(name));
+    assert_eq!(counts, [1, 2, 1], "a block beyond the end is ignored as a hint");
+    let counts = ["writes_append", "writes_overwrite", "writes_plain"];
+    assert_eq!(counts.map(|name| target.count(name)), [1, 2, 1]);
 }
 
 #[test]
 fn a_namespace_has_the_handles_that_it_was_created_with() {
     let target = target();
-    let (mut admin, controller) = target.admin(0);
-    let mut io = target.io(1, controller, 0);
-    assert_eq!(admin.command(Entry::new(NAMESPACE_MANAGEMENT).nsid(1).cdw(10, 1)).status, 0);
+    let (mut admin, controller, mut io) = host(&target);
+    assert_eq!(delete(&mut admin, 1), 0);
     make(&mut admin, controller, 2);
     assert_eq!((write(&mut io, 1), write(&mut io, 2)), (0, 0));
     assert_eq!((target.count("other streams"), target.count("stream 0")), (1, 1));
@@ -138,14 +188,12 @@ fn supported_and_enabled_events_can_be_read() {
 #[test]
 fn placement_is_enabled_and_disabled_only_without_a_namespace() {
     let target = target();
-    let (mut admin, controller) = target.admin(0);
-    let mut io = target.io(1, controller, 0);
+    let (mut admin, controller, mut io) = host(&target);
     let is_on = Entry::new(GET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1);
     let turn = |on: u32| Entry::new(SET_FEATURES).cdw(10, PLACEMENT).cdw(11, 1).cdw(12, on);
     let again = |admin: &mut Host| make(admin, controller, 0);
-    let delete = Entry::new(NAMESPACE_MANAGEMENT).nsid(1).cdw(10, 1);
     assert_eq!(admin.command(turn(0)).status, COMMAND_SEQUENCE_ERROR, "a namespace exists");
-    assert_eq!(admin.command(delete).status, 0);
+    assert_eq!(delete(&mut admin, 1), 0);
     assert_eq!(admin.command(turn(1 << 8)).status, INVALID_FIELD, "only one configuration exists");
     assert_eq!(admin.command(turn(0)).status, 0);
     assert_eq!(admin.command(is_on).result, 0);
@@ -158,7 +206,7 @@ fn placement_is_enabled_and_disabled_only_without_a_namespace() {
     }
     assert_eq!(note(&mut admin, 0, &[NOT_FULL], 1), 0x29);
     assert_eq!(number(&admin.log(0x20, 96), 24, 2), 4, "the configuration is still reported");
-    assert_eq!(admin.command(delete).status, 0);
+    assert_eq!(delete(&mut admin, 1), 0);
     assert_eq!((admin.command(turn(1)).status, admin.command(is_on).result), (0, 1));
     again(&mut admin);
     assert_eq!((write(&mut io, 1), update(&mut io, &[1])), (0, 0));

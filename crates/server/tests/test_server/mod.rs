@@ -95,6 +95,13 @@ impl TestServer {
         (server, client)
     }
 
+    /// As `with_client`, with a connection to the control socket.
+    pub fn with_control() -> (Self, Control, Client) {
+        let (server, client) = Self::with_client();
+        let control = server.control();
+        (server, control, client)
+    }
+
     /// A server of the default drive, and the admin queue and the I/O queue of an `NVMe` host.
     pub fn with_host() -> (Self, Host, Host) {
         let server = Self::default();

@@ -59,15 +59,9 @@ impl Host {
     }
 
     /// Sends a Connect command for a queue of 128 entries; `kato_ms` is the keep-alive timeout.
-    pub fn connect_queue(
-        &mut self,
-        name: &str,
-        queue: u16,
-        controller: u16,
-        kato_ms: u32,
-    ) -> Completion {
-        let entry = Entry::connect(queue).cdw(12, kato_ms);
-        self.command_out(entry, &host_data(name, controller))
+    pub fn connect_queue(&mut self, name: &str, qid: u16, cntlid: u16, kato_ms: u32) -> Completion {
+        let entry = Entry::connect(qid).cdw(12, kato_ms);
+        self.command_out(entry, &host_data(name, cntlid))
     }
 
     /// Connects an admin queue and enables its controller; returns the controller identifier too.

@@ -3,10 +3,11 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
+use ssdlab_engine::sync::lock;
 
 use crate::connection::Connection;
 
@@ -22,7 +23,6 @@ pub enum OnExhaustion {
     Serve,
 }
 
-/// Spare file descriptors.
 #[derive(Debug)]
 pub struct SpareDescriptors {
     /// Locked while a connection is accepted, so that no other thread takes the freed descriptor.
@@ -45,7 +45,7 @@ impl SpareDescriptors {
         exhausted: OnExhaustion,
         accept: impl Fn() -> io::Result<Connection>,
     ) -> io::Result<Option<Connection>> {
-        let mut spare = self.lock();
+        let mut spare = lock(&self.spare);
         refill(&mut spare);
         let error = match accept() {
             Err(error) if is_exhausted(&error) => error,
@@ -68,11 +68,7 @@ impl SpareDescriptors {
 
     /// Opens spare descriptors again, if the system allows it.
     pub fn refill(&self) {
-        refill(&mut self.lock());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<OwnedFd>> {
-        self.spare.lock().expect("no panic while locked")
+        refill(&mut lock(&self.spare));
     }
 }
 

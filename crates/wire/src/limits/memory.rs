@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use super::timeouts::{Timeout, Timeouts};
 use crate::connection::Connection;
 use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::sync::lock;
 
 /// Bytes of the first part of a payload, and of the longest part.
 const PART_MIN: usize = 256 << 10;
@@ -26,7 +27,6 @@ pub fn next_part(received: usize, missing: usize) -> usize {
     received.clamp(PART_MIN, PART_MAX).min(missing)
 }
 
-/// Memory for payloads.
 #[derive(Debug)]
 pub struct PayloadMemory {
     limit: usize,
@@ -64,7 +64,6 @@ impl PayloadMemory {
         Self { limit, timeout, reserved, queue, released, timeouts }.into()
     }
 
-    /// An empty reservation for a connection.
     pub fn reservation(self: &Arc<Self>, connection: &Connection) -> PayloadReservation {
         let (memory, connection) = (Arc::clone(self), connection.clone());
         PayloadReservation { memory, connection, bytes: 0, number: None }
@@ -75,14 +74,9 @@ impl PayloadMemory {
         self.timeouts.disconnect_expired_by(wall_clock_now());
     }
 
-    /// Reserves memory if the limit allows it.
     fn try_reserve(&self, bytes: usize) -> bool {
         let more = |reserved: usize| Some(reserved + bytes).filter(|sum| *sum <= self.limit);
         self.reserved.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().expect("no panic while locked")
     }
 }
 
@@ -104,7 +98,7 @@ impl PayloadReservation {
 
     fn wait_for(&mut self, bytes: usize) {
         let memory = &self.memory;
-        let mut queue = memory.lock();
+        let mut queue = lock(&memory.queue);
         queue.last += 1;
         let number = *self.number.get_or_insert(queue.last);
         queue.waiting.push_back(number);
@@ -138,7 +132,7 @@ impl PayloadReservation {
         }
         self.bytes -= released;
         self.memory.reserved.fetch_sub(released, Ordering::SeqCst);
-        let mut queue = self.memory.lock();
+        let mut queue = lock(&self.memory.queue);
         if self.bytes == 0 && self.number.is_some() && queue.exceeding == self.number {
             queue.exceeding = None;
         }

@@ -4,21 +4,23 @@
 //! file descriptors, and the lines on stderr that report refused connections.
 
 mod descriptors;
-mod log;
 mod memory;
 mod timeouts;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 pub use descriptors::{OnExhaustion, SpareDescriptors};
-pub use log::{Notice, RateLimitedLog};
 pub use memory::{PayloadMemory, PayloadReservation, next_part};
 pub use timeouts::{Timeout, Timeouts};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::sync::lock;
 use thiserror::Error;
 
 use crate::connection::Connection;
@@ -31,6 +33,8 @@ const RESERVED: u64 = 64;
 /// File descriptors of a connection, without and with TLS.
 const PLAIN: u64 = 1;
 const ENCRYPTED: u64 = 3;
+/// At most one line of each kind is printed in this time.
+const PERIOD: Duration = Duration::from_secs(5);
 
 /// What clients may use of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +154,7 @@ impl ClientLimits {
     }
 
     /// Counts a refused connection and prints the reason.
-    pub fn refuse(&self, notice: Notice, reason: impl std::fmt::Display) {
+    pub fn refuse(&self, notice: Notice, reason: impl Display) {
         self.refused.fetch_add(1, Ordering::Relaxed);
         self.log.print(notice, format_args!("a connection was refused: {reason}"));
     }
@@ -186,5 +190,48 @@ impl ClientLimits {
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.limits.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a line on stderr is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Notice {
+    /// A host failed to authenticate.
+    Authentication,
+    /// The system has no file descriptor or no memory for a connection.
+    Descriptors,
+    /// The system cannot create a thread.
+    Threads,
+    /// The maximum number of connections is reached.
+    TooMany,
+}
+
+/// Rate-limited lines on stderr: when one of each kind was last printed, and how many were omitted
+/// since.
+#[derive(Debug, Default)]
+pub struct RateLimitedLog {
+    printed: Mutex<BTreeMap<Notice, (Instant, u64)>>,
+}
+
+impl RateLimitedLog {
+    /// Prints a line, unless one of the same kind was printed recently.
+    pub fn print(&self, notice: Notice, text: impl Display) {
+        let now = wall_clock_now();
+        let mut printed = lock(&self.printed);
+        let omitted = match printed.get_mut(&notice) {
+            Some((last, omitted)) if now.saturating_duration_since(*last) < PERIOD => {
+                *omitted += 1;
+                return;
+            }
+            last => last.map_or(0, |(_, omitted)| *omitted),
+        };
+        printed.insert(notice, (now, 0));
+        drop(printed);
+        let omitted = match omitted {
+            0 => String::new(),
+            _ => format!(" ({omitted} more since the last line)"),
+        };
+        // Without stderr the line is lost.
+        let _ = writeln!(std::io::stderr(), "ssdlab serve: {text}{omitted}");
     }
 }

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::connection::{Connection, Disconnect};
 use ssdlab_engine::pacing::wall_clock_now;
+use ssdlab_engine::sync::lock;
 
-/// Running timeouts, by when they expire; the number makes the key unique.
-type Running = BTreeMap<(Instant, u64), Connection>;
-
-/// Connections with a timeout each.
 #[derive(Debug, Default)]
 pub struct Timeouts {
-    running: Mutex<Running>,
+    /// By when they expire; the number makes the key unique.
+    running: Mutex<BTreeMap<(Instant, u64), Connection>>,
     started: AtomicU64,
 }
 
@@ -26,39 +24,30 @@ pub struct Timeout {
 }
 
 impl Timeouts {
-    /// Starts a timeout.
     pub fn start(self: &Arc<Self>, connection: &Connection, timeout: Duration) -> Timeout {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let key = (wall_clock_now() + timeout, number);
-        self.lock().insert(key, connection.clone());
+        lock(&self.running).insert(key, connection.clone());
         Timeout { timeouts: Arc::clone(self), key }
     }
 
     /// Disconnects the connections whose timeout expires by `time`.
     pub fn disconnect_expired_by(&self, time: Instant) {
-        let mut running = self.lock();
-        while running.first_key_value().is_some_and(|((expires, _), _)| *expires <= time) {
-            disconnect_first(&mut running);
+        let mut running = lock(&self.running);
+        while let Some(first) = running.first_entry().filter(|first| first.key().0 <= time) {
+            first.remove().disconnect();
         }
     }
 
     /// Disconnects the connection whose timeout expires first; false without connections.
     pub fn disconnect_first(&self) -> bool {
-        disconnect_first(&mut self.lock())
+        let mut running = lock(&self.running);
+        running.pop_first().inspect(|(_, connection)| connection.disconnect()).is_some()
     }
-
-    fn lock(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().expect("no panic while locked")
-    }
-}
-
-fn disconnect_first(running: &mut Running) -> bool {
-    let first = running.pop_first();
-    first.inspect(|(_, connection)| connection.disconnect()).is_some()
 }
 
 impl Drop for Timeout {
     fn drop(&mut self) {
-        self.timeouts.lock().remove(&self.key);
+        lock(&self.timeouts.running).remove(&self.key);
     }
 }

@@ -1,8 +1,8 @@
-//! An `NVMe`/TCP host with an admin queue and an I/O queue. It returns errors, because any call of
-//! the server may fail.
+//! An NBD client and an `NVMe`/TCP host that return errors: any call of the server may fail.
 
 use std::io;
 
+use ssdlab_testing::nbd::{CMD_FLUSH, CMD_READ, CMD_WRITE, Client};
 use ssdlab_testing::nvme::{
     CC, CC_ENABLE, Completion, Entry, FLUSH, Host, NEW_CONTROLLER, READ, SGL_TRANSPORT, WRITE,
     host_data,
@@ -15,13 +15,14 @@ const BLOCK: usize = 512;
 /// Longest transfer of a command.
 const TRANSFER_MAX: usize = 256 << 10;
 
+/// An admin queue and an I/O queue.
 struct Queues {
     _admin: Host,
     io: Host,
 }
 
 /// Connects an admin queue and an I/O queue.
-pub fn connect(server: &TestServer) -> io::Result<Box<dyn Connection>> {
+pub fn connect_nvme(server: &TestServer) -> io::Result<Box<dyn Connection>> {
     let mut admin = Host::connect(server.address, 0)?;
     let data = host_data(&server.name, NEW_CONTROLLER);
     let connected = succeeded(admin.try_command_out(Entry::connect(0), &data)?)?;
@@ -60,5 +61,24 @@ impl Connection for Queues {
             read.extend(succeeded(self.io.try_command(entry)?)?.data);
         }
         Ok(read)
+    }
+}
+
+fn request(client: &mut Client, kind: u16, range: (u64, u32), data: &[u8]) -> io::Result<Vec<u8>> {
+    let reply = client.try_request((kind, 0), range, data)?;
+    if reply.errno == 0 { Ok(reply.data) } else { Err(io::Error::other("an error reply")) }
+}
+
+impl Connection for Client {
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        request(self, CMD_WRITE, (offset, bytes.len() as u32), bytes).map(drop)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        request(self, CMD_FLUSH, (0, 0), b"").map(drop)
+    }
+
+    fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        request(self, CMD_READ, (offset, length as u32), b"")
     }
 }

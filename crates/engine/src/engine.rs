@@ -1,24 +1,19 @@
 //! `Engine`: a served drive, which executes the commands of all its clients.
 
-mod extents;
-mod power_control;
-
 use std::io;
+use std::ops::Range;
 use std::time::Instant;
-
-pub use extents::{BlockStatusFn, ExtentQuery};
-pub use power_control::PowerControl;
 
 use crate::command::{Accepted, Command, CommandResult, Operation};
 use crate::content::{Content, Payload};
-use crate::drive::{Counter, Drive, DriveParameters};
+use crate::drive::{Counter, Drive, DriveParameters, PowerCutLoss};
+use crate::errno::EIO;
 use crate::fault::Faults;
-use crate::latency_compensation::LatencyCompensation;
-use crate::pacing::{Clock, Pace};
-use crate::power::{Epoch, State};
+use crate::pacing::{Clock, LatencyCompensation, Pace, wall_clock_now};
+use crate::power::{Epoch, PowerCutPlan, PowerStatus, State};
 use crate::send_buffer::SendBuffer;
 use crate::state::{DriveState, DriveStatus};
-use crate::store::{ReceiveMemory, Store};
+use crate::store::Store;
 use crate::sync::{Mutex, MutexGuard, RwLock};
 use crate::write_log::WriteLog;
 
@@ -30,26 +25,36 @@ pub struct Engine {
     /// Read-locked by commands, and write-locked by what must run between two commands.
     gate: RwLock<()>,
     state: Mutex<DriveState>,
-    content: Content,
-    clock: Clock,
-    parameters: DriveParameters,
+    /// The drive's content and its write log.
+    pub content: Content,
+    /// The drive's clock and its relation to the wall clock.
+    pub clock: Clock,
+    /// The drive's parameters.
+    pub parameters: DriveParameters,
 }
+
+/// The property of the ranges that `Engine::extents` returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtentQuery {
+    /// The drive has mapped them.
+    Mapped,
+    /// A fault makes reads of them fail.
+    Unreadable {
+        /// Only the faults that have already hit a command.
+        hit_only: bool,
+    },
+}
+
+/// The block status of a unit of a drive.
+pub type BlockStatusFn = fn(&dyn Drive, u64) -> u32;
 
 impl Engine {
     /// A drive and its content.
     pub fn new(drive: Box<dyn Drive>, store: Store, clock: Clock) -> Self {
         let parameters = drive.parameters();
         let content = Content::new(store, parameters);
-        Self::from_parts(DriveState::new(drive), content, clock, parameters)
-    }
-
-    fn from_parts(
-        state: DriveState,
-        content: Content,
-        clock: Clock,
-        parameters: DriveParameters,
-    ) -> Self {
-        Self { gate: RwLock::new(()), state: Mutex::new(state), content, clock, parameters }
+        let state = Mutex::new(DriveState::new(drive));
+        Self { gate: RwLock::new(()), state, content, clock, parameters }
     }
 
     /// Records every change of the content in a write log from now on.
@@ -67,33 +72,19 @@ impl Engine {
             State::Off(since) => Some(since),
             State::On | State::Failing { .. } => None,
         };
-        Ok(Self::from_parts(
-            state.clone_with_power(),
-            self.content.try_clone()?,
-            self.clock.clone_resumed(off_since),
-            self.parameters,
-        ))
-    }
-
-    /// The drive's parameters.
-    pub fn parameters(&self) -> DriveParameters {
-        self.parameters
+        Ok(Self {
+            gate: RwLock::new(()),
+            state: Mutex::new(state.clone_with_power()),
+            content: self.content.try_clone()?,
+            clock: self.clock.clone_resumed(off_since),
+            parameters: self.parameters,
+        })
     }
 
     /// A drive whose data is kept in memory and whose replies are sent at once.
     pub fn in_memory(drive: impl Drive + 'static) -> Self {
         let store = Store::in_memory(&drive.parameters());
         Self::new(Box::new(drive), store, Clock::start(Pace::None, LatencyCompensation::default()))
-    }
-
-    /// The drive's clock and its relation to the wall clock.
-    pub fn clock(&self) -> &Clock {
-        &self.clock
-    }
-
-    /// The drive's content and its write log.
-    pub fn content(&self) -> &Content {
-        &self.content
     }
 
     /// The drive's power.
@@ -131,14 +122,9 @@ impl Engine {
         }
     }
 
-    /// Checks whether a command can be executed at all.
-    pub fn check(&self, command: &Command) -> CommandResult {
-        command.check(self.parameters.capacity)
-    }
-
     /// Executes commands that arrived together; the drive has them in flight at once. Each has
-    /// passed `check`. `payload` returns the data of a write; `read_reply` gets a function that
-    /// appends the data of a read to a reply.
+    /// passed `Command::check`. `payload` returns the data of a write; `read_reply` gets a function
+    /// that appends the data of a read to a reply.
     ///
     /// Returns the commands that were accepted, in order: with pacing, a full queue accepts no more
     /// until `next_free`. Returns `None` if the epoch is over or ends during one of them: then none
@@ -165,7 +151,8 @@ impl Engine {
                 read_reply(number, &accepted[number], &read);
             } else {
                 let payload = || payload(number).into();
-                accepted[number].result = self.content.apply(command, payload, &accepted[number]);
+                let applied = self.content.apply(command, payload, &accepted[number]);
+                accepted[number].result = applied.map_err(|_| EIO);
             }
         }
         self.content.store.drop_durable(now);
@@ -175,12 +162,6 @@ impl Engine {
     /// When the drive's queue has room again; `None` if nothing is in flight, or without pacing.
     pub fn next_free(&self) -> Option<Instant> {
         self.lock().drive.next_completion().and_then(|time| self.clock.due(time, 0))
-    }
-
-    /// Memory in which to receive a write's payload, so that the store can adopt it without a copy.
-    /// `None` if the payload must be contiguous.
-    pub fn receive_memory(&self, command: &Command) -> Option<ReceiveMemory> {
-        self.content.receive_memory(command)
     }
 
     /// Whether everything that the drive has not mapped reads as zeros. This is not the case if
@@ -213,6 +194,68 @@ impl Engine {
         self.content.finish_log()
     }
 
+    /// Whether the drive has mapped all units of a range of bytes.
+    pub fn is_mapped(&self, offset: u64, length: u64) -> bool {
+        let unit_bytes = self.parameters.unit_bytes;
+        let mut units = offset / unit_bytes..(offset + length).div_ceil(unit_bytes);
+        self.inspect(|state| units.all(|unit| state.drive.is_mapped(unit)))
+    }
+
+    /// The parts of a range of bytes that match a query, rounded to units within the range: the
+    /// first `limit` of them, and whether the list is complete.
+    pub fn extents(
+        &self,
+        bytes: Range<u64>,
+        limit: usize,
+        query: ExtentQuery,
+    ) -> (Vec<Range<u64>>, bool) {
+        let unit_bytes = self.parameters.unit_bytes;
+        let state = self.lock();
+        let mut found: Vec<Range<u64>> = Vec::new();
+        for unit in bytes.start / unit_bytes..bytes.end.div_ceil(unit_bytes) {
+            let here = unit * unit_bytes..(unit + 1) * unit_bytes;
+            let matches = match query {
+                ExtentQuery::Mapped => state.drive.is_mapped(unit),
+                ExtentQuery::Unreadable { hit_only } => {
+                    state.layers.faults.fails_reads(&here, unit, hit_only)
+                }
+            };
+            if !matches {
+                continue;
+            }
+            let (start, end) = (here.start.max(bytes.start), here.end.min(bytes.end));
+            let is_full = found.len() == limit;
+            match found.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ if is_full => return (found, false),
+                _ => found.push(start..end),
+            }
+        }
+        (found, true)
+    }
+
+    /// The block status of a range of units, as runs of units with the same status: the number of
+    /// units and their status. At most `limit` runs.
+    pub fn block_status(
+        &self,
+        units: Range<u64>,
+        limit: usize,
+        status: BlockStatusFn,
+    ) -> Vec<(u64, u32)> {
+        let state = self.lock();
+        let mut runs: Vec<(u64, u32)> = Vec::new();
+        for unit in units {
+            let here = status(&*state.drive, unit);
+            let is_full = runs.len() == limit;
+            match runs.last_mut() {
+                Some((units, same)) if *same == here => *units += 1,
+                _ if is_full => break,
+                _ => runs.push((1, here)),
+            }
+        }
+        runs
+    }
+
     fn lock(&self) -> MutexGuard<'_, DriveState> {
         self.state.lock().expect("no panic while locked")
     }
@@ -220,5 +263,66 @@ impl Engine {
     /// Locks the drive for a command of an epoch; `None` if the epoch is over.
     fn lock_in(&self, epoch: Epoch) -> Option<MutexGuard<'_, DriveState>> {
         Some(self.lock()).filter(|state| state.layers.power.epoch() == Some(epoch))
+    }
+}
+
+/// The power of a served drive.
+#[derive(Clone, Copy)]
+pub struct PowerControl<'a>(&'a Engine);
+
+impl PowerControl<'_> {
+    /// State and statistics.
+    pub fn status(self) -> PowerStatus {
+        self.0.inspect(|state| state.layers.power.status())
+    }
+
+    /// The epoch that commands must carry; `None` while the drive takes no commands.
+    pub fn epoch(self) -> Option<Epoch> {
+        self.0.inspect(|state| state.layers.power.epoch())
+    }
+
+    /// Plans a power cut and drops an earlier plan; panics if `after_writes` is 0.
+    pub fn plan_cut(self, plan: Option<PowerCutPlan>) {
+        assert!(plan.is_none_or(|plan| plan.after_writes > 0), "the next write is number 1");
+        self.0.lock().layers.power.plan = plan;
+    }
+
+    /// Begins a cut: the drive takes no commands and no connections until `finish_cut`. A planned
+    /// cut begins in the same way. Returns false, and does nothing, unless the power is on.
+    pub fn begin_cut(self, then_on: bool) -> bool {
+        self.0.lock().layers.power.begin_cut(then_on)
+    }
+
+    /// Whether a cut has begun and is not finished.
+    pub fn is_failing(self) -> bool {
+        self.0.inspect(|state| matches!(state.layers.power.state, State::Failing { .. }))
+    }
+
+    /// Finishes a cut that has begun: rolls back what was not in flash, and ends the epoch. `None`
+    /// if no cut has begun. Panics if the content's file or the write log cannot be written: a cut
+    /// must not end half way.
+    pub fn finish_cut(self) -> Option<PowerCutLoss> {
+        let engine = self.0;
+        let _exclusive = engine.gate.write().expect("no panic while locked");
+        let mut state = engine.lock();
+        let State::Failing { then_on } = state.layers.power.state else { return None };
+        // A reply may have left since the cut began: its command completed before the cut.
+        let now = engine.clock.acknowledged_time(state.drive.now());
+        state.advance(now);
+        let loss = state.drive.power_cut();
+        state.in_flight = 0;
+        engine.content.roll_back(&loss).expect("the content and the log can be written");
+        let next = if then_on { State::On } else { State::Off(wall_clock_now()) };
+        state.layers.power.finish_cut(next, loss.clone());
+        engine.clock.begin_idle();
+        Some(loss)
+    }
+
+    /// Turns the power on; false if it was on. The drive's clock stood still while it was off.
+    pub fn turn_on(self) -> bool {
+        let mut state = self.0.lock();
+        let Some(off_since) = state.layers.power.turn_on() else { return false };
+        self.0.clock.resume_after(off_since);
+        true
     }
 }
