@@ -1,7 +1,5 @@
 //! Host addresses, in blocks of 512 bytes as in Linux.
 
-use std::fmt;
-
 /// Bytes in a host block. Linux counts sectors of 512 bytes even where the drive's sector is
 /// larger.
 pub const LBA_BYTES: u64 = 512;
@@ -39,12 +37,6 @@ impl Lba {
     }
 }
 
-impl fmt::Display for Lba {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LBA {}", self.0)
-    }
-}
-
 /// A range of host blocks, such as the part of a device that a job uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -58,11 +50,6 @@ impl Region {
     /// The region at a byte offset, of `length` bytes; both must be multiples of `LBA_BYTES`.
     pub const fn from_bytes(offset: u64, length: u64) -> Self {
         Self { start: Lba::from_bytes(offset), blocks: Lba::from_bytes(length).get() }
-    }
-
-    /// The block after the last one, or `None` if it exceeds 64 bits.
-    pub const fn end(self) -> Option<u64> {
-        self.start.get().checked_add(self.blocks)
     }
 
     /// The length in bytes.

@@ -13,15 +13,8 @@ pub fn trace(input: &[u8]) {
     let file = rustix::fs::memfd_create("trace", flags).expect("a file in memory");
     let mut file = std::fs::File::from(file);
     file.write_all(bytes).expect("memory is writable");
-    let replay = Replay {
-        path: format!("/proc/self/fd/{}", file.as_raw_fd()).into(),
-        format,
-        volume: None,
-        any_order: first & 1 == 1,
-        volumes: Vec::new(),
-        requests: 0,
-        speed: None,
-    };
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+    let replay = Replay { path, format, any_order: first & 1 == 1, ..Replay::default() };
     match Statistics::collect(&replay) {
         Ok(found) => check(&found),
         Err(error) => {

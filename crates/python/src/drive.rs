@@ -95,7 +95,7 @@ impl Drive {
         if !self.is_virtual {
             let (field, given) = ("content", "zeros".to_owned());
             let allowed = "the content that the drive was opened with".to_owned();
-            return Err(NativeError::from(JobError::Field { field, given, allowed }).into());
+            return Err(NativeError::from(JobError { field, given, allowed }).into());
         }
         Ok(Self {
             kind: Arc::clone(&self.kind),
@@ -206,7 +206,7 @@ impl Drive {
             Kind::Twin(_) | Kind::Null(_) => {
                 let (field, given) = ("threads", job.threads.to_string());
                 let allowed = "1 unless the target is a file or block device".to_owned();
-                Err(JobError::Field { field, given, allowed }.into())
+                Err(JobError { field, given, allowed }.into())
             }
         }
     }

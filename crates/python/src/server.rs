@@ -40,7 +40,6 @@ pub struct Server {
     transport_us: f64,
 }
 
-/// How to serve a twin.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServeOptions {

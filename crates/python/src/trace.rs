@@ -15,7 +15,7 @@ pub fn trace_statistics<'py>(py: Python<'py>, replay: &str) -> PyResult<Bound<'p
     let replay: Replay = serde_json::from_str(replay).map_err(NativeError::from)?;
     let found = py.detach(|| Statistics::collect(&replay)).map_err(NativeError::from)?;
     let dict = PyDict::new(py);
-    dict.set_item("format", found.format.name())?;
+    dict.set_item("format", found.format)?;
     for (op, name) in Op::ALL.into_iter().zip(["reads", "writes", "trims", "flushes"]) {
         dict.set_item(name, found.requests[op.index()])?;
     }

@@ -27,7 +27,6 @@ pub struct PyWatch {
 }
 
 impl PyWatch {
-    /// A watcher for a virtual or a real device.
     pub fn new(callable: Option<Py<PyAny>>, is_virtual: bool) -> Self {
         let stride = if is_virtual { 256 } else { 1 };
         Self {

@@ -164,7 +164,6 @@ impl Recorder {
         kind.latencies.record(latency.get().max(1));
     }
 
-    /// Counts a failed request.
     #[cold]
     pub fn add_error(&mut self, completed: Nanos, error: IoError) {
         self.end_request(completed);

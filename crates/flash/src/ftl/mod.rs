@@ -36,7 +36,6 @@ use crate::nand::{Media, Untimed};
 /// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
 #[derive(Clone, Debug)]
 pub struct Ftl {
-    /// Maps, superblocks and counters.
     pub store: UnitStore,
     pub collector: Collector,
     /// `None` if the whole map is in memory.

@@ -19,7 +19,6 @@ const CHUNK_ERROR: u16 = 0x8001;
 const OPTIONS_MAX: usize = 1000;
 const OPTION_BYTES_MAX: usize = 64 << 10;
 
-/// A cursor over bytes.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -38,7 +37,6 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The reply to a request.
 #[derive(Default)]
 struct Reply<'a> {
     errno: u32,

@@ -31,7 +31,6 @@ impl L2p {
         self.entries[lpn.0 as usize].checked_sub(1).map(Ppn)
     }
 
-    /// Prefetches a unit's entry.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
         prefetch(&self.entries, lpn.0 as usize);

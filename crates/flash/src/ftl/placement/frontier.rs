@@ -142,7 +142,6 @@ impl Frontier {
         other.next = other.superblock_units;
     }
 
-    /// Whether its superblock has no room left.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.next == self.superblock_units

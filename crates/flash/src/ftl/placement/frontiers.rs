@@ -11,7 +11,6 @@ use super::frontier::{Frontier, Lane, Span};
 use crate::config::{PlacementRule, Profile, Relocation};
 use crate::counters::Cause;
 
-/// The frontiers of a drive.
 #[derive(Clone, Debug)]
 pub struct Frontiers {
     all: Vec<Frontier>,

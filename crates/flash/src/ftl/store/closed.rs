@@ -97,7 +97,6 @@ impl Closed {
         self.link(superblock, valid);
     }
 
-    /// The number of closed superblocks.
     pub fn count(&self) -> usize {
         self.dense.len()
     }

@@ -55,7 +55,6 @@ pub struct Wear {
     pub percentage_used: Option<f64>,
 }
 
-/// All superblocks of a drive.
 #[derive(Clone, Debug)]
 pub struct Superblocks {
     pub splitter: Splitter,
