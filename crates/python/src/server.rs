@@ -21,7 +21,7 @@ use ssdlab_twin_drive::TwinDrive;
 use ssdlab_wire::{Limits, Tls};
 
 use crate::errors::NativeError;
-use crate::profile::load;
+use crate::functions::load;
 
 /// A running server; dropping it stops it.
 #[pyclass(frozen, module = "ssdlab._native")]
