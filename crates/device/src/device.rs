@@ -1,5 +1,4 @@
-//! `Device`: the interface of a twin in virtual time and of a real drive in real time; `DeviceError`:
-//! a device refused a request, or is gone.
+//! `Device`: the interface of a twin in virtual time and of a real drive in real time.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Profiles and traces: any file is refused with an error of one line, or describes a working twin, or
-//! is read to its end.
+//! Profiles and traces: any file is refused with an error of one line, or describes a working twin,
+//! or is read to its end.
 
 use std::io::Write;
 use std::os::fd::AsRawFd;

@@ -146,9 +146,6 @@ impl Client {
     }
 
     /// Shuts down the sending side and receives all remaining replies.
-    ///
-    /// # Panics
-    /// A thread of the server panicked.
     pub fn finish(self) -> Replies {
         let _ = self.stream.shutdown(Shutdown::Write);
         let mut bytes = Vec::new();

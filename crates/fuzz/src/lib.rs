@@ -27,9 +27,6 @@ pub const TARGETS: [Target; 7] = [
 ];
 
 /// Runs a target on an input.
-///
-/// # Panics
-/// The name is unknown, or the code under test is wrong.
 pub fn run(target: &str, input: &[u8]) {
     let (_, run) = TARGETS.iter().find(|(name, _)| *name == target).expect("a target's name");
     run(input);
@@ -38,8 +35,8 @@ pub fn run(target: &str, input: &[u8]) {
 /// Largest allocation that an input may cause: the longest NBD request, and some room.
 pub const ALLOCATION_MAX: usize = 33 << 20;
 
-/// The system's allocator with a limit on the size of an allocation. An allocation that it refuses ends
-/// the process.
+/// The system's allocator with a limit on the size of an allocation. An allocation that it refuses
+/// ends the process.
 pub struct LimitedAllocator;
 
 /// Calls `allocate`, or returns null if the allocation is too large.

@@ -6,8 +6,8 @@ use pyo3::types::PyDict;
 use ssdlab_device::{Interval, Op};
 use ssdlab_workload::{Bucket, Outcome};
 
-/// Copies fields of a structure to a dict. The keys are literals: Python reads them, and they stay if a
-/// field is renamed.
+/// Copies fields of a structure to a dict. The keys are literals, so that they stay if a field is
+/// renamed: Python reads them.
 macro_rules! set_items {
     ($dict:expr, $from:expr => $($key:literal: $field:ident),* $(,)?) => {
         $($dict.set_item($key, $from.$field)?;)*

@@ -90,14 +90,6 @@ impl ServeOptions {
         }))
     }
 
-    fn nvme_address(&self) -> PyResult<Option<Address>> {
-        self.nvme_tcp.as_deref().map(resolve).transpose()
-    }
-
-    fn dhchap_key(&self) -> Result<Option<DhchapKey>, NativeError> {
-        Ok(self.dhchap_secret.as_deref().map(DhchapKey::parse).transpose()?)
-    }
-
     fn limits(&self) -> Result<Limits, NativeError> {
         let default = Limits::default();
         let payload_bytes = self.payload_memory_bytes.unwrap_or(default.payload_bytes);
@@ -157,8 +149,10 @@ impl Server {
             serde_json::from_str(options).map_err(NativeError::OptionsText)?;
         let profile = load(profile, options.capacity_bytes)?;
         let (drive, store) = options.drive(&profile)?;
-        let (address, nvme) = (options.nbd_address()?, options.nvme_address()?);
-        let (key, limits) = (options.dhchap_key()?, options.limits()?);
+        let address = options.nbd_address()?;
+        let nvme = options.nvme_tcp.as_deref().map(resolve).transpose()?;
+        let key = options.dhchap_secret.as_deref().map(DhchapKey::parse).transpose();
+        let (key, limits) = (key.map_err(NativeError::from)?, options.limits()?);
         let compensation = match address.as_ref().or(nvme.as_ref()) {
             Some(address) if options.pace.is_some() => measure_transport(address)?,
             _ => LatencyCompensation::default(),

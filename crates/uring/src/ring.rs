@@ -61,9 +61,6 @@ impl UringDevice {
 
     /// Uses a file that the caller opened, and may have locked, with the flags that the options
     /// require: `O_DIRECT` if `direct`, `O_RDWR` if `writable`. `exclusive` is not checked.
-    ///
-    /// # Errors
-    /// A flag is missing, or the file cannot be used.
     pub fn from_file(file: File, options: &OpenOptions) -> Result<Self, OpenError> {
         Self::new(Target::from_file(file, options)?, Clock::start(), options)
     }

@@ -1,4 +1,4 @@
-//! `Slot`: a request in flight, its submission queue entry (SQE), and the result of its system calls.
+//! `Slot`: a request in flight, its submission queue entry (SQE), and its result.
 
 use io_uring::types::{Fixed, FsyncFlags};
 use io_uring::{opcode, squeue};

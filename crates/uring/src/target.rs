@@ -127,17 +127,11 @@ impl Target {
         // Checked before opening, because opening a pipe would wait for a writer.
         let kind = fs::metadata(path).map_err(refused)?.file_type();
         check_kind(&name, kind)?;
-        let mut flags = 0;
-        if options.direct {
-            flags |= libc::O_DIRECT;
-        }
-        if options.dsync {
-            flags |= libc::O_DSYNC;
-        }
+        let flag = |on: bool, flag: i32| if on { flag } else { 0 };
         // On a regular file O_EXCL without O_CREAT has no defined meaning.
-        if options.exclusive && kind.is_block_device() {
-            flags |= libc::O_EXCL;
-        }
+        let flags = flag(options.direct, libc::O_DIRECT)
+            | flag(options.dsync, libc::O_DSYNC)
+            | flag(options.exclusive && kind.is_block_device(), libc::O_EXCL);
         let opened =
             File::options().read(true).write(options.writable).custom_flags(flags).open(path);
         match opened {

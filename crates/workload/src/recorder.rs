@@ -148,7 +148,7 @@ impl Recorder {
             interval: Interval::default(),
             kinds: Default::default(),
             buckets: Vec::new(),
-            interval_length: job.interval(),
+            interval_length: Nanos::from_millis(job.interval_ms),
             interval_end: Nanos::ZERO,
         }
     }

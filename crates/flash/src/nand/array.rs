@@ -1,5 +1,5 @@
-//! `Media`: the flash operations of the translation layer; `Array`: all dies and channels, which they
-//! occupy; `Untimed` has no timing, for studies of counts.
+//! `Media`: the flash operations of the translation layer; `Array`: all dies and channels, and the
+//! time for which the operations occupy them; `Untimed`: no time, for studies of counts.
 
 use ssdlab_time::{Calendar, Nanos, Span};
 

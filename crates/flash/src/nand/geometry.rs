@@ -1,5 +1,4 @@
-//! `Geometry` and `Timing`: the numbers and sizes of the parts of the flash, and the durations of its
-//! operations.
+//! `Geometry` and `Timing`: sizes of the parts of the flash, and durations of its operations.
 
 use ssdlab_time::Nanos;
 

@@ -1,6 +1,5 @@
-//! The internal state of a twin, for lessons, tests and a server's maps: counters, wear, superblocks,
-//! places of units. Read-only, and not part of the `Device` contract: a real drive does not report
-//! this.
+//! The internal state of a twin, for lessons, tests and a server's maps. Read-only, and not part of
+//! the `Device` contract: a real drive does not report this.
 
 use ssdlab_time::Nanos;
 
@@ -72,9 +71,6 @@ impl Ssd {
     }
 
     /// Where a mapping unit's current content is now.
-    ///
-    /// # Panics
-    /// If the drive has no such unit.
     pub fn locate(&self, unit: u64) -> UnitLocation {
         assert!(unit < self.controller.logical_units, "the drive has no unit {unit}");
         match self.controller.ftl.store.locate(Lpn(unit as u32), self.now) {

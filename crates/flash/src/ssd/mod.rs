@@ -108,9 +108,6 @@ impl Ssd {
     }
 
     /// Cuts the power at `at` and restores it.
-    ///
-    /// # Panics
-    /// If that time is in the past.
     pub fn power_cut(&mut self, at: Nanos) -> PowerCut {
         let mut completed = Vec::new();
         while self.now < at {

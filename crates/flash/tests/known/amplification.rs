@@ -1,8 +1,9 @@
-//! Uniform random writes: each victim policy against its closed form, and the effect of earlier writes
-//! to the drive.
+//! Uniform random writes: each victim policy against its closed form, and the effect of earlier
+//! writes to the drive.
 
 use crate::simulation::{Drive, EIGHT_DIES, RESERVE, Simulation, compare, uniform};
 use crate::theory::{d_choices, fifo, greedy, random};
+use ssdlab_flash::Profile;
 
 /// Random variation that remains at this drive size and run length.
 const TOLERANCE: f64 = 0.005;
@@ -13,19 +14,20 @@ const RANDOM_TOLERANCE: f64 = 0.01;
 const SPARES: [f64; 7] = [0.05, 0.07, 0.10, 0.20, 0.28, 0.40, 0.50];
 
 fn compare_uniform(policy: &str, drive: Drive<'_>, theory: impl Fn(f64) -> f64) {
-    let mut sim = Simulation::filled(&drive.profile(), 1);
-    compare_steady(policy, drive, &mut sim, (8.0, TOLERANCE), theory);
+    compare_steady(policy, drive, &drive.profile(), (8.0, TOLERANCE), theory);
 }
 
 fn compare_steady(
     policy: &str,
     drive: Drive<'_>,
-    sim: &mut Simulation,
+    profile: &Profile,
     (counted, tolerance): (f64, f64),
     theory: impl Fn(f64) -> f64,
 ) {
+    let mut sim = Simulation::filled(profile, 1);
     let logical = sim.study.logical_units();
     let count = sim.steady(12.0, counted, &mut uniform(logical));
+    sim.study.assert_consistent();
     let alpha = count.alpha(drive.units, f64::from(logical));
     let label = format!("{policy} | {} | {:.1} %", drive.units, drive.spare * 100.0);
     compare(&label, theory(alpha), count.amplification(), tolerance);
@@ -45,11 +47,9 @@ fn greedy_follows_the_mean_field_at_any_superblock_size() {
 fn greedy_with_large_superblocks_on_eight_dies_follows_the_mean_field() {
     for (spare, ftl) in [(0.07, "chunk = \"32 KiB\""), (0.28, "chunk = \"4 KiB\"")] {
         let drive = Drive { units: 4096, superblocks: 256, spare, ftl };
-        let mut sim = Simulation::filled(&drive.profile_on(EIGHT_DIES, 64), 1);
-        compare_steady("greedy, apart, 8 dies", drive, &mut sim, (3.0, TOLERANCE), |alpha| {
-            greedy(alpha, 4096)
-        });
-        sim.study.assert_consistent();
+        let profile = drive.profile_on(EIGHT_DIES, 64);
+        let theory = |alpha| greedy(alpha, 4096);
+        compare_steady("greedy, apart, 8 dies", drive, &profile, (3.0, TOLERANCE), theory);
     }
 }
 
@@ -57,13 +57,13 @@ fn greedy_with_large_superblocks_on_eight_dies_follows_the_mean_field() {
 fn fifo_and_d_choices_with_large_superblocks_on_eight_dies_follow_their_closed_forms() {
     for spare in [0.07, 0.28] {
         let drive = Drive { units: 4096, superblocks: 256, spare, ftl: "victim = \"fifo\"" };
-        let mut sim = Simulation::filled(&drive.profile_on(EIGHT_DIES, 64), 1);
-        compare_steady("fifo, apart, 8 dies", drive, &mut sim, (3.0, TOLERANCE), fifo);
+        let profile = drive.profile_on(EIGHT_DIES, 64);
+        compare_steady("fifo, apart, 8 dies", drive, &profile, (3.0, TOLERANCE), fifo);
         let drive = Drive { ftl: "victim = \"d-choices\"", ..drive };
-        let mut sim = Simulation::filled(&drive.profile_on(EIGHT_DIES, 64), 1);
-        let theory = |alpha| d_choices(alpha, 4096, 10);
+        let (profile, theory) =
+            (drive.profile_on(EIGHT_DIES, 64), |alpha| d_choices(alpha, 4096, 10));
         let label = "10 choices, apart, 8 dies";
-        compare_steady(label, drive, &mut sim, (6.0, RANDOM_TOLERANCE), theory);
+        compare_steady(label, drive, &profile, (6.0, RANDOM_TOLERANCE), theory);
     }
 }
 
@@ -85,12 +85,11 @@ fn random_victims_have_an_amplification_of_one_over_the_spare() {
     for spare in SPARES {
         let ftl = "victim = \"random\"\nrelocation = \"mixed\"";
         let drive = Drive { units: 32, superblocks: 8192, spare, ftl };
-        let mut sim = Simulation::filled(&drive.profile(), 1);
         // The valid counts of random victims vary widely: the mean of 330,000 of them still has a
         // standard deviation of 0.2 %.
         let long = [0.07, 0.28, 0.50].contains(&spare);
         let (counted, tolerance) = if long { (40.0, TOLERANCE) } else { (16.0, RANDOM_TOLERANCE) };
-        compare_steady("random", drive, &mut sim, (counted, tolerance), random);
+        compare_steady("random", drive, &drive.profile(), (counted, tolerance), random);
     }
 }
 
@@ -101,12 +100,11 @@ fn d_choices_follows_the_mean_field_of_van_houdt() {
         for spare in SPARES {
             let drive = Drive { units: 128, superblocks: 2048, spare, ftl: &ftl };
             let policy = format!("{choices} choices");
-            let mut sim = Simulation::filled(&drive.profile(), 1);
             let theory = |alpha| d_choices(alpha, 128, choices);
             let long = [0.07, 0.28].contains(&spare);
             let (counted, tolerance) =
                 if long { (24.0, TOLERANCE) } else { (10.0, RANDOM_TOLERANCE) };
-            compare_steady(&policy, drive, &mut sim, (counted, tolerance), theory);
+            compare_steady(&policy, drive, &drive.profile(), (counted, tolerance), theory);
         }
     }
 }

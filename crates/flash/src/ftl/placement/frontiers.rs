@@ -60,17 +60,12 @@ impl Frontiers {
     }
 
     /// The lanes that share their superblocks with this one, including itself.
-    fn group(&self, lane: Lane) -> Range<u32> {
+    fn group(&self, lane: Lane) -> Range<usize> {
         if self.group == 1 || Some(lane) == self.slc {
-            return lane.0..lane.0 + 1;
+            return lane.index()..lane.index() + 1;
         }
         let first = lane.0 - lane.0 % self.group;
-        first..first + self.group
-    }
-
-    fn frontiers_with(&self, lane: Lane) -> &[Frontier] {
-        let Range { start, end } = self.group(lane);
-        &self.all[start as usize..end as usize]
+        first as usize..(first + self.group) as usize
     }
 
     /// This lane if it has room; else the lane of its group with the most room, the next one among
@@ -98,7 +93,8 @@ impl Frontiers {
     fn roomiest(&self, lane: Lane) -> Option<Lane> {
         let Range { start, end } = self.group(lane);
         let count = end - start;
-        let after = (0..count).map(|step| Lane(start + (lane.0 - start + step) % count));
+        let after =
+            (0..count).map(|step| Lane((start + (lane.index() - start + step) % count) as u32));
         let mut most: Option<(Lane, u32)> = None;
         for other in after {
             let room = self.all[other.index()].room();
@@ -120,13 +116,13 @@ impl Frontiers {
 
     /// Whether the superblock of a lane is full on all dies.
     pub fn is_filled(&self, lane: Lane) -> bool {
-        self.frontiers_with(lane).iter().all(Frontier::is_full)
+        self.all[self.group(lane)].iter().all(Frontier::is_full)
     }
 
     /// Continues in an erased superblock after all of the old one was filled.
     pub fn open(&mut self, lane: Lane, superblock: u32, undo_log: usize) {
-        let Range { start, end } = self.group(lane);
-        for frontier in &mut self.all[start as usize..end as usize] {
+        let group = self.group(lane);
+        for frontier in &mut self.all[group] {
             frontier.open(superblock, undo_log);
         }
     }

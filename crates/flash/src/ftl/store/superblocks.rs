@@ -99,9 +99,6 @@ impl Superblocks {
 
     /// Opens a free superblock: the one erased least often if wear is levelled; among equals, and
     /// without wear levelling, the one that has been free for longest.
-    ///
-    /// # Panics
-    /// If none is free: collection must keep one in reserve.
     pub fn take_free(&mut self) -> u32 {
         let next = self.free.pop();
         let Reverse((_, _, superblock)) = next.expect("collection keeps a free superblock");
