@@ -104,8 +104,7 @@ impl ServeOptions {
         let parameters = drive.parameters();
         let store = match &self.data {
             None => Store::in_memory(&parameters),
-            Some(path) => Store::in_file(path, &parameters)
-                .map_err(|error| os_error(path.display(), &error))?,
+            Some(path) => Store::in_file(path, &parameters).map_err(os_error(path.display()))?,
         };
         let is_complete = restore(&mut drive, store.allocated())?;
         Ok((drive, store.with_complete_map(is_complete)))
@@ -127,10 +126,13 @@ fn resolve(address: &str) -> PyResult<Address> {
     Ok(Address::Tcp(address.to_socket_addrs()?.next().ok_or_else(none)?))
 }
 
-/// An error of the system, with the path or address that it is about.
-fn os_error(place: impl Display, error: &io::Error) -> PyErr {
-    let number = error.raw_os_error().unwrap_or_default();
-    PyOSError::new_err((number, error.to_string(), place.to_string()))
+/// Adds the path or address to an error of the system.
+fn os_error(place: impl Display) -> impl FnOnce(io::Error) -> PyErr {
+    let place = place.to_string();
+    move |error| {
+        let number = error.raw_os_error().unwrap_or_default();
+        PyOSError::new_err((number, error.to_string(), place))
+    }
 }
 
 fn format_address(address: &Address) -> String {
@@ -162,14 +164,11 @@ impl Server {
         let mut engine = Engine::new(Box::new(drive), store, clock);
         let export = options.export(&profile, &engine)?;
         if let Some(path) = &options.log {
-            let log = WriteLog::create(path).map_err(|error| os_error(path.display(), &error))?;
+            let log = WriteLog::create(path).map_err(os_error(path.display()))?;
             engine = engine.with_log(log);
         }
         let mut server = ssdlab_server::Server::with_limits(engine, export, limits);
-        let at = |address: &Address| {
-            let address = format_address(address);
-            move |error: io::Error| os_error(address, &error)
-        };
+        let at = |address: &Address| os_error(format_address(address));
         let address =
             address.map(|address| server.listen_nbd(&address).map_err(at(&address))).transpose()?;
         let origin = format!("{} {}", options.name, options.seed);
@@ -177,7 +176,7 @@ impl Server {
             .map(|address| server.listen_nvme_tcp(&address, &origin, key).map_err(at(&address)))
             .transpose()?;
         if let Some(socket) = &options.control {
-            server.listen_control(socket).map_err(|error| os_error(socket.display(), &error))?;
+            server.listen_control(socket).map_err(os_error(socket.display()))?;
         }
         Ok(Self {
             running: Mutex::new(server),

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::frontier::{Frontier, Lane, Span};
+use super::frontier::{Frontier, Lane};
 use crate::config::{PlacementRule, Profile, Relocation};
 use crate::counters::Cause;
 
@@ -38,20 +38,17 @@ impl Frontiers {
             PlacementRule::Packed => (2 * geometry.dies(), geometry.dies()),
         };
         let separate = profile.collection.relocation == Relocation::Separate;
-        let frontier = |lane: u32| match profile.placement {
-            PlacementRule::Hinted | PlacementRule::Inferred | PlacementRule::Packed => {
-                let span = Span::OneDie(lane % group);
-                Frontier::new(geometry, span, units / group, false)
-            }
-            PlacementRule::Striped | PlacementRule::Streams(_) => {
-                Frontier::new(geometry, Span::AllDies, units, false)
-            }
+        let rule = profile.placement;
+        let stripes = matches!(rule, PlacementRule::Striped | PlacementRule::Streams(_));
+        let frontier = |lane: u32| {
+            let die = (!stripes).then_some(lane % group);
+            Frontier::new(geometry, die, units / group, false)
         };
         let for_relocations = if separate { group } else { 0 };
         let mut all: Vec<Frontier> = (0..host + for_relocations).map(frontier).collect();
         let slc = profile.slc.as_ref().map(|slc| {
             let units = slc.superblock_units(geometry);
-            all.push(Frontier::new(geometry, Span::AllDies, units, true));
+            all.push(Frontier::new(geometry, None, units, true));
             Lane(all.len() as u32 - 1)
         });
         let relocations = Lane(if separate { host } else { 0 });
