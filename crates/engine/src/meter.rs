@@ -100,7 +100,7 @@ mod tests {
     use ssdlab_device::Hint;
     use ssdlab_time::Nanos;
 
-    use super::{Meter, OperationStats};
+    use super::{Layer, Meter, OperationStats};
     use crate::command::{Accepted, Command, Operation, OperationKind};
     use crate::errno::EIO;
 

@@ -16,7 +16,9 @@ mod write_log;
 
 mod prelude {
     pub use ssdlab_testing::nbd::*;
-    pub use ssdlab_testing::{CAPACITY, Control, DriveOptions, FakeDrive, UNIT, wait_until};
+    pub use ssdlab_testing::{
+        CAPACITY, Control, DriveOptions, FakeDrive, UNIT, scaled, wait_until,
+    };
 
     pub use crate::test_server::TestServer;
 }
