@@ -23,7 +23,7 @@ impl Lane {
 pub struct Frontier {
     /// The one being filled.
     pub superblock: u32,
-    /// The die that it fills in each superblock, the rest of which others fill; `None`: all of them,
+    /// The die that it fills in each superblock, the rest of which others fill; `None`: all dies,
     /// along the stripe.
     die: Option<u32>,
     first_die: u32,
