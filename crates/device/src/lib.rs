@@ -2,16 +2,12 @@
 //!
 //! Twins and real drives implement the same trait, so one loop drives both.
 
-mod address;
 mod device;
-mod error;
 mod histogram;
 mod record;
 mod request;
 
-pub use address::{LBA_BYTES, Lba, Region};
-pub use device::{Device, Wait};
-pub use error::DeviceError;
+pub use device::{Device, DeviceError, Wait};
 pub use histogram::Histogram;
 pub use record::{Interval, Record, Tally};
-pub use request::{Completion, Hint, IoError, Op, Request};
+pub use request::{Completion, Hint, IoError, LBA_BYTES, Lba, Op, Region, Request};

@@ -1,6 +1,4 @@
-//! The counters of a drive, its write amplification and its wear.
-
-use crate::inspect::Superblock;
+//! The counters of a drive, and its write amplification.
 
 /// Why a unit is written to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,38 +106,5 @@ impl Counters {
     pub fn waf(&self) -> Option<f64> {
         let flash = self.nand_writes() * self.unit_bytes;
         (self.host_write_bytes > 0).then(|| flash as f64 / self.host_write_bytes as f64)
-    }
-}
-
-/// The wear of a drive: erase counts of its superblocks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wear {
-    /// The lowest erase count.
-    pub erases_least: u32,
-    /// The mean erase count.
-    pub erases_mean: f64,
-    /// The highest erase count.
-    pub erases_most: u32,
-    /// The mean in percent of the rated P/E cycles, possibly more than 100; `None` if the profile
-    /// does not state them (`flash.endurance`).
-    pub percentage_used: Option<f64>,
-}
-
-impl Wear {
-    /// The wear of these superblocks, rated for `endurance` P/E cycles.
-    ///
-    /// # Panics
-    /// If there are no superblocks.
-    pub fn new(superblocks: &[Superblock], endurance: Option<u32>) -> Self {
-        let erases = superblocks.iter().map(|superblock| superblock.erases);
-        let count = superblocks.len() as f64;
-        let sum: f64 = erases.clone().map(f64::from).sum();
-        let used = |cycles: u32| 100.0 * sum / count / f64::from(cycles);
-        Self {
-            erases_least: erases.clone().min().expect("a drive has superblocks"),
-            erases_mean: sum / count,
-            erases_most: erases.max().expect("a drive has superblocks"),
-            percentage_used: endurance.map(used),
-        }
     }
 }

@@ -8,7 +8,6 @@ mod config;
 mod counters;
 mod ftl;
 mod in_flight;
-mod inspect;
 mod nand;
 mod read_ahead;
 mod read_plan;
@@ -19,9 +18,8 @@ pub use config::{
     Buffer, Collection, ConfigError, Failure, Interface, Link, PlacementRule, Profile, ReadsBack,
     Relocation, Slc, SlcMode, Trim, VictimPolicy, WearLevelling,
 };
-pub use counters::{Counters, Wear};
-pub use ftl::{LostUnit, Service};
-pub use inspect::{Superblock, SuperblockState, UnitLocation};
+pub use counters::Counters;
+pub use ftl::{LostUnit, Service, Superblock, SuperblockState, Wear};
 pub use nand::{Geometry, Timing};
-pub use ssd::{PowerCut, Ssd};
+pub use ssd::{PowerCut, Ssd, UnitLocation};
 pub use study::Study;

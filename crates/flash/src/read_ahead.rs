@@ -23,9 +23,9 @@ pub struct ReadAhead {
     window_units: u64,
     /// The unit with which the next command must start to continue the stream.
     next: Option<u64>,
-    fetched: VecDeque<Fetched>,
+    pub fetched: VecDeque<Fetched>,
     /// The order of the fetched units, up to the last.
-    order: Option<AddressOrder>,
+    pub order: Option<AddressOrder>,
 }
 
 /// Consecutive units of one page that are in the controller's memory at `ready`.
@@ -127,15 +127,5 @@ impl ReadAhead {
             return (end..end, order);
         }
         (fetched_until.max(end)..end + self.window_units, self.order.unwrap_or(order))
-    }
-
-    /// Adds units that are being fetched.
-    pub fn add(&mut self, fetched: Fetched) {
-        self.fetched.push_back(fetched);
-    }
-
-    /// Records the order of the fetched units, up to the last.
-    pub fn set_order(&mut self, order: AddressOrder) {
-        self.order = Some(order);
     }
 }

@@ -13,7 +13,6 @@ pub struct ReadPlan {
     last_of_die: Vec<usize>,
 }
 
-/// One sense of a read command.
 #[derive(Clone, Copy, Debug)]
 pub struct Sense {
     pub place: Place,

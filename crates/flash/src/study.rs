@@ -4,8 +4,8 @@ use ssdlab_device::Hint;
 use ssdlab_time::Nanos;
 
 use crate::config::Profile;
-use crate::counters::{Counters, Wear};
-use crate::ftl::{self, Ftl, Lpn};
+use crate::counters::Counters;
+use crate::ftl::{self, Ftl, Lpn, Wear};
 use crate::nand::Untimed;
 
 /// A drive that only counts: the translation layer of `Ssd`, without a clock.
@@ -67,7 +67,7 @@ impl Study {
 
     /// The wear of the flash.
     pub fn wear(&self) -> Wear {
-        Wear::new(&self.ftl.store.superblocks.table, None)
+        self.ftl.store.superblocks.wear(None)
     }
 
     /// Checks the maps and counts against each other; panics if they disagree.

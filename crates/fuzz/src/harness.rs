@@ -42,7 +42,6 @@ impl Setup {
         self.0 >> bit & 1 == 1
     }
 
-    /// Whether replies are paced.
     pub fn is_paced(self) -> bool {
         self.has(4)
     }
@@ -87,7 +86,6 @@ pub struct TestServer {
     target: Arc<Target>,
 }
 
-/// The protocol of a connection.
 #[derive(Clone, Copy)]
 pub enum Protocol {
     Nbd,
@@ -109,7 +107,6 @@ impl TestServer {
     }
 }
 
-/// All replies of a connection.
 pub struct Replies {
     pub bytes: Vec<u8>,
     /// Whether the server closed the connection. Otherwise the client disconnected.
@@ -123,7 +120,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a server.
     pub fn connect(server: &TestServer, protocol: Protocol) -> Self {
         let panics = panics();
         let (stream, of_server) = UnixStream::pair().expect("a socket pair");
@@ -150,9 +146,6 @@ impl Client {
     }
 
     /// Shuts down the sending side and receives all remaining replies.
-    ///
-    /// # Panics
-    /// A thread of the server panicked.
     pub fn finish(self) -> Replies {
         let _ = self.stream.shutdown(Shutdown::Write);
         let mut bytes = Vec::new();

@@ -4,15 +4,13 @@
 //! and on mutations of it, with a stable toolchain. The first byte of most inputs selects a
 //! configuration (`harness::Setup`).
 
-mod allocation;
 mod control;
+mod files;
 mod harness;
 mod nbd;
 mod nvme;
-mod profile;
-mod trace;
 
-pub use allocation::{ALLOCATION_MAX, LimitedAllocator};
+use std::alloc::{GlobalAlloc, Layout, System};
 
 /// A fuzz target: its name, which is also that of its corpus, and its function.
 pub type Target = (&'static str, fn(&[u8]));
@@ -24,15 +22,47 @@ pub const TARGETS: [Target; 7] = [
     ("nvme_pdu", nvme::pdu),
     ("nvme_command", nvme::command),
     ("control", control::control),
-    ("profile", profile::profile),
-    ("trace", trace::trace),
+    ("profile", files::profile),
+    ("trace", files::trace),
 ];
 
 /// Runs a target on an input.
-///
-/// # Panics
-/// The name is unknown, or the code under test is wrong.
 pub fn run(target: &str, input: &[u8]) {
     let (_, run) = TARGETS.iter().find(|(name, _)| *name == target).expect("a target's name");
     run(input);
+}
+
+/// Largest allocation that an input may cause: the longest NBD request, and some room.
+pub const ALLOCATION_MAX: usize = 33 << 20;
+
+/// The system's allocator with a limit on the size of an allocation. An allocation that it refuses
+/// ends the process.
+pub struct LimitedAllocator;
+
+/// Calls `allocate`, or returns null if the allocation is too large.
+fn limited(bytes: usize, allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
+    if bytes > ALLOCATION_MAX { std::ptr::null_mut() } else { allocate() }
+}
+
+// SAFETY: each call is forwarded unchanged, or refused with a null pointer, as the trait allows.
+unsafe impl GlobalAlloc for LimitedAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller upholds the contract of the same method.
+        limited(layout.size(), || unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller upholds the contract of the same method.
+        limited(layout.size(), || unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: the caller upholds the contract of the same method.
+        limited(bytes, || unsafe { System.realloc(pointer, layout, bytes) })
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller upholds the contract of the same method.
+        unsafe { System.dealloc(pointer, layout) }
+    }
 }

@@ -6,13 +6,14 @@ use pyo3::types::PyDict;
 use ssdlab_device::{Interval, Op};
 use ssdlab_workload::{Bucket, Outcome};
 
-/// Copies fields of a structure to a dict, under their own names.
-macro_rules! set_fields {
-    ($dict:expr, $from:expr => $($field:ident)*) => {
-        $($dict.set_item(stringify!($field), $from.$field)?;)*
+/// Copies fields of a structure to a dict. The keys are literals, so that they stay if a field is
+/// renamed: Python reads them.
+macro_rules! set_items {
+    ($dict:expr, $from:expr => $($key:literal: $field:ident),* $(,)?) => {
+        $($dict.set_item($key, $from.$field)?;)*
     };
 }
-pub(crate) use set_fields;
+pub(crate) use set_items;
 
 /// A dict of scalars, and of two groups of `uint64` columns:
 /// `intervals`, and `latency` (interval: row in `intervals`, op: read 0, write 1, trim 2, flush 3,
@@ -26,7 +27,10 @@ pub fn outcome<'py>(
     let dict = PyDict::new(py);
     dict.set_item("start_ns", record.start.get())?;
     dict.set_item("end_ns", record.end.get())?;
-    set_fields!(dict, record => requests bytes errors first_errno unserved);
+    set_items! { dict, record =>
+        "requests": requests, "bytes": bytes, "errors": errors, "first_errno": first_errno,
+        "unserved": unserved,
+    }
     dict.set_item("lag_ns_sum", outcome.lag.sum.get())?;
     dict.set_item("lag_ns_max", outcome.lag.max.get())?;
     dict.set_item("late", outcome.lag.late)?;

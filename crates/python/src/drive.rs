@@ -11,9 +11,9 @@ use ssdlab_time::Nanos;
 use ssdlab_uring::{NullDevice, OpenError, OpenOptions, SyncDevice, UringDevice};
 use ssdlab_workload::{Job, JobError, Outcome, Watch, rest, run, run_threads};
 
-use crate::columns::{self, set_fields};
+use crate::columns::{self, set_items};
 use crate::errors::NativeError;
-use crate::profile::load;
+use crate::functions::load;
 use crate::watch::PyWatch;
 
 enum Kind {
@@ -95,7 +95,7 @@ impl Drive {
         if !self.is_virtual {
             let (field, given) = ("content", "zeros".to_owned());
             let allowed = "the content that the drive was opened with".to_owned();
-            return Err(NativeError::from(JobError::Field { field, given, allowed }).into());
+            return Err(NativeError::from(JobError { field, given, allowed }).into());
         }
         Ok(Self {
             kind: Arc::clone(&self.kind),
@@ -149,15 +149,24 @@ impl Drive {
         });
         let Some((counters, wear, service)) = counters else { return Ok(None) };
         let dict = PyDict::new(py);
-        set_fields! { dict, counters =>
-            host_writes host_writes_elided host_reads host_trims collection_moves nand_host_writes
-            nand_collection_writes wear_moves nand_wear_writes folding_moves nand_folding_writes
-            packing_moves nand_packing_writes displaced_writes displaced_moves host_write_bytes
-            nand_mapping_writes mapping_senses nand_padding_writes host_senses collection_senses
-            erases
+        set_items! { dict, counters =>
+            "host_writes": host_writes, "host_writes_elided": host_writes_elided,
+            "host_reads": host_reads, "host_trims": host_trims,
+            "collection_moves": collection_moves, "nand_host_writes": nand_host_writes,
+            "nand_collection_writes": nand_collection_writes, "wear_moves": wear_moves,
+            "nand_wear_writes": nand_wear_writes, "folding_moves": folding_moves,
+            "nand_folding_writes": nand_folding_writes, "packing_moves": packing_moves,
+            "nand_packing_writes": nand_packing_writes, "displaced_writes": displaced_writes,
+            "displaced_moves": displaced_moves, "host_write_bytes": host_write_bytes,
+            "nand_mapping_writes": nand_mapping_writes, "mapping_senses": mapping_senses,
+            "nand_padding_writes": nand_padding_writes, "host_senses": host_senses,
+            "collection_senses": collection_senses, "erases": erases,
         }
         dict.set_item("waf", counters.waf())?;
-        set_fields!(dict, wear => erases_least erases_mean erases_most percentage_used);
+        set_items! { dict, wear =>
+            "erases_least": erases_least, "erases_mean": erases_mean, "erases_most": erases_most,
+            "percentage_used": percentage_used,
+        }
         dict.set_item("available_spare_percent", service.spare_percent())?;
         dict.set_item("read_only", service.read_only)?;
         Ok(Some(dict))
@@ -206,7 +215,7 @@ impl Drive {
             Kind::Twin(_) | Kind::Null(_) => {
                 let (field, given) = ("threads", job.threads.to_string());
                 let allowed = "1 unless the target is a file or block device".to_owned();
-                Err(JobError::Field { field, given, allowed }.into())
+                Err(JobError { field, given, allowed }.into())
             }
         }
     }

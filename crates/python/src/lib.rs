@@ -4,10 +4,8 @@
 mod columns;
 mod drive;
 mod errors;
-mod own_cost;
-mod profile;
+mod functions;
 mod server;
-mod trace;
 mod watch;
 
 use pyo3::prelude::*;
@@ -17,9 +15,9 @@ use pyo3::prelude::*;
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<drive::Drive>()?;
     module.add_class::<server::Server>()?;
-    module.add_function(wrap_pyfunction!(profile::describe_profile, module)?)?;
-    module.add_function(wrap_pyfunction!(own_cost::nop_rate, module)?)?;
-    module.add_function(wrap_pyfunction!(own_cost::verify, module)?)?;
-    module.add_function(wrap_pyfunction!(trace::trace_statistics, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::describe_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::nop_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::trace_statistics, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

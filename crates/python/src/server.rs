@@ -21,7 +21,7 @@ use ssdlab_twin_drive::TwinDrive;
 use ssdlab_wire::{Limits, Tls};
 
 use crate::errors::NativeError;
-use crate::profile::load;
+use crate::functions::load;
 
 /// A running server; dropping it stops it.
 #[pyclass(frozen, module = "ssdlab._native")]
@@ -40,7 +40,6 @@ pub struct Server {
     transport_us: f64,
 }
 
-/// How to serve a twin.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServeOptions {
@@ -91,14 +90,6 @@ impl ServeOptions {
         }))
     }
 
-    fn nvme_address(&self) -> PyResult<Option<Address>> {
-        self.nvme_tcp.as_deref().map(resolve).transpose()
-    }
-
-    fn dhchap_key(&self) -> Result<Option<DhchapKey>, NativeError> {
-        Ok(self.dhchap_secret.as_deref().map(DhchapKey::parse).transpose()?)
-    }
-
     fn limits(&self) -> Result<Limits, NativeError> {
         let default = Limits::default();
         let payload_bytes = self.payload_memory_bytes.unwrap_or(default.payload_bytes);
@@ -113,8 +104,7 @@ impl ServeOptions {
         let parameters = drive.parameters();
         let store = match &self.data {
             None => Store::in_memory(&parameters),
-            Some(path) => Store::in_file(path, &parameters)
-                .map_err(|error| os_error(path.display(), &error))?,
+            Some(path) => Store::in_file(path, &parameters).map_err(os_error(path.display()))?,
         };
         let is_complete = restore(&mut drive, store.allocated())?;
         Ok((drive, store.with_complete_map(is_complete)))
@@ -136,10 +126,13 @@ fn resolve(address: &str) -> PyResult<Address> {
     Ok(Address::Tcp(address.to_socket_addrs()?.next().ok_or_else(none)?))
 }
 
-/// An error of the system, with the path or address that it is about.
-fn os_error(place: impl Display, error: &io::Error) -> PyErr {
-    let number = error.raw_os_error().unwrap_or_default();
-    PyOSError::new_err((number, error.to_string(), place.to_string()))
+/// Adds the path or address to an error of the system.
+fn os_error(place: impl Display) -> impl FnOnce(io::Error) -> PyErr {
+    let place = place.to_string();
+    move |error| {
+        let number = error.raw_os_error().unwrap_or_default();
+        PyOSError::new_err((number, error.to_string(), place))
+    }
 }
 
 fn format_address(address: &Address) -> String {
@@ -158,8 +151,10 @@ impl Server {
             serde_json::from_str(options).map_err(NativeError::OptionsText)?;
         let profile = load(profile, options.capacity_bytes)?;
         let (drive, store) = options.drive(&profile)?;
-        let (address, nvme) = (options.nbd_address()?, options.nvme_address()?);
-        let (key, limits) = (options.dhchap_key()?, options.limits()?);
+        let address = options.nbd_address()?;
+        let nvme = options.nvme_tcp.as_deref().map(resolve).transpose()?;
+        let key = options.dhchap_secret.as_deref().map(DhchapKey::parse).transpose();
+        let (key, limits) = (key.map_err(NativeError::from)?, options.limits()?);
         let compensation = match address.as_ref().or(nvme.as_ref()) {
             Some(address) if options.pace.is_some() => measure_transport(address)?,
             _ => LatencyCompensation::default(),
@@ -169,14 +164,11 @@ impl Server {
         let mut engine = Engine::new(Box::new(drive), store, clock);
         let export = options.export(&profile, &engine)?;
         if let Some(path) = &options.log {
-            let log = WriteLog::create(path).map_err(|error| os_error(path.display(), &error))?;
+            let log = WriteLog::create(path).map_err(os_error(path.display()))?;
             engine = engine.with_log(log);
         }
         let mut server = ssdlab_server::Server::with_limits(engine, export, limits);
-        let at = |address: &Address| {
-            let address = format_address(address);
-            move |error: io::Error| os_error(address, &error)
-        };
+        let at = |address: &Address| os_error(format_address(address));
         let address =
             address.map(|address| server.listen_nbd(&address).map_err(at(&address))).transpose()?;
         let origin = format!("{} {}", options.name, options.seed);
@@ -184,7 +176,7 @@ impl Server {
             .map(|address| server.listen_nvme_tcp(&address, &origin, key).map_err(at(&address)))
             .transpose()?;
         if let Some(socket) = &options.control {
-            server.listen_control(socket).map_err(|error| os_error(socket.display(), &error))?;
+            server.listen_control(socket).map_err(os_error(socket.display()))?;
         }
         Ok(Self {
             running: Mutex::new(server),

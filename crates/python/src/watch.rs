@@ -11,11 +11,13 @@ use ssdlab_workload::Progress;
 /// Time between two reports: short enough for a smooth progress bar and a prompt Ctrl-C.
 const PERIOD: Duration = Duration::from_millis(50);
 
+/// Calls between two reads of the clock: a twin's request takes less time than such a read.
+const TWIN_STRIDE: u32 = 256;
+
 /// Calls Python's watcher `(done, total, now_ns)` at intervals, and checks for signals.
 pub struct PyWatch {
     callable: Option<Py<PyAny>>,
-    /// Calls between two reads of the clock: a twin's request takes less time than such a read.
-    stride: u32,
+    /// Calls since the last read of the clock.
     skipped: u32,
     /// Time of the last report.
     last: Instant,
@@ -23,22 +25,13 @@ pub struct PyWatch {
     next_now: Nanos,
     is_virtual: bool,
     /// The exception of a signal handler or of the watcher.
-    pub raised: Option<PyErr>,
+    raised: Option<PyErr>,
 }
 
 impl PyWatch {
-    /// A watcher for a virtual or a real device.
     pub fn new(callable: Option<Py<PyAny>>, is_virtual: bool) -> Self {
-        let stride = if is_virtual { 256 } else { 1 };
-        Self {
-            callable,
-            stride,
-            skipped: 0,
-            last: now(),
-            next_now: Nanos::ZERO,
-            is_virtual,
-            raised: None,
-        }
+        let (last, next_now) = (now(), Nanos::ZERO);
+        Self { callable, skipped: 0, last, next_now, is_virtual, raised: None }
     }
 
     /// Reports progress if a report is due.
@@ -55,7 +48,7 @@ impl PyWatch {
     #[inline]
     fn skips(&mut self) -> bool {
         self.skipped += 1;
-        self.skipped < self.stride
+        self.is_virtual && self.skipped < TWIN_STRIDE
     }
 
     #[cold]

@@ -63,11 +63,6 @@ impl Calendar {
         Span { start, end: self.free }
     }
 
-    /// The end of the last booking.
-    pub fn free(&self) -> Nanos {
-        self.free
-    }
-
     fn gap(&self, number: u64) -> Span {
         self.gaps[number as usize % RING]
     }

@@ -50,7 +50,6 @@ impl Content {
     }
 }
 
-/// Generates the content of buffers.
 #[derive(Debug)]
 pub struct ContentGenerator {
     content: Content,

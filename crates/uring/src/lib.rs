@@ -10,14 +10,12 @@
 mod buffers;
 mod clock;
 mod content;
-
 mod error;
 mod null;
 mod psync;
 mod ring;
 mod setup;
 mod slot;
-mod sqe;
 mod target;
 mod verify;
 

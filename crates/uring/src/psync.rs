@@ -23,7 +23,6 @@ pub struct SyncDevice {
     buffers: Buffers,
     clock: Clock,
     flush: Flush,
-    request_bytes_max: u64,
     done: Option<Completion>,
 }
 
@@ -39,7 +38,7 @@ impl SyncDevice {
     /// Another device on the same open file, with the same clock and its own content.
     pub fn sibling(&self, options: &OpenOptions) -> Result<Self, OpenError> {
         let options = OpenOptions { queue_depth: 1, ..options.clone() };
-        Self::new(self.target.try_clone()?, self.clock, &options)
+        Self::new(self.target.try_clone(&options)?, self.clock, &options)
     }
 
     fn new(target: Target, clock: Clock, options: &OpenOptions) -> Result<Self, OpenError> {
@@ -48,7 +47,6 @@ impl SyncDevice {
             target,
             clock,
             flush: options.flush,
-            request_bytes_max: options.request_bytes_max as u64,
             done: None,
         })
     }
@@ -58,22 +56,20 @@ impl SyncDevice {
         let Slot { request, transferred, .. } = *slot;
         let (file, offset) = (&self.target.file, request.lba.bytes() + transferred);
         let range = transferred as usize..request.bytes() as usize;
-        let flags = if request.durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         let answer = match request.op {
             Op::Read => {
                 let buffer = self.buffers.bytes(Buffers::read_index(0), request.bytes() as usize);
                 rustix::io::pread(file, &mut buffer[range], offset)
             }
-            Op::Write if request.durable => {
-                let index = self.buffers.write_index(0);
-                let buffer = self.buffers.bytes(index, request.bytes() as usize);
-                let slices = [std::io::IoSlice::new(&buffer[range])];
-                rustix::io::pwritev2(file, &slices, offset, flags)
-            }
             Op::Write => {
                 let index = self.buffers.write_index(0);
-                let buffer = self.buffers.bytes(index, request.bytes() as usize);
-                rustix::io::pwrite(file, &buffer[range], offset)
+                let buffer = &self.buffers.bytes(index, request.bytes() as usize)[range];
+                if request.durable {
+                    let slices = [std::io::IoSlice::new(buffer)];
+                    rustix::io::pwritev2(file, &slices, offset, ReadWriteFlags::DSYNC)
+                } else {
+                    rustix::io::pwrite(file, buffer, offset)
+                }
             }
             Op::Trim => {
                 let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -102,7 +98,7 @@ impl Device for SyncDevice {
     }
 
     fn request_bytes_max(&self) -> u64 {
-        self.request_bytes_max
+        self.target.request_bytes_max
     }
 
     fn queue_depth(&self) -> usize {
@@ -114,7 +110,7 @@ impl Device for SyncDevice {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        self.target.check(&request, self.request_bytes_max)?;
+        self.target.check(&request)?;
         assert!(self.done.is_none(), "at most one request is in flight");
         if request.op == Op::Write {
             self.buffers.fill_for_write(0, request.lba.bytes(), request.bytes() as usize);

@@ -14,8 +14,7 @@ use ssdlab_time::Nanos;
 
 use crate::buffers::Buffers;
 use crate::clock::{Clock, SPIN};
-use crate::slot::{Slot, Step};
-use crate::sqe::{SqeOptions, sqe};
+use crate::slot::{Slot, SqeOptions, Step, sqe};
 use crate::target::Target;
 use crate::{OpenError, OpenOptions, setup};
 
@@ -45,7 +44,6 @@ pub struct UringDevice {
     /// Requests submitted to the ring and not reaped.
     in_flight: usize,
     clock: Clock,
-    request_bytes_max: u64,
     sqe_options: SqeOptions,
     batch: bool,
     /// The thread to which the ring is bound, with `single_issuer`.
@@ -63,16 +61,13 @@ impl UringDevice {
 
     /// Uses a file that the caller opened, and may have locked, with the flags that the options
     /// require: `O_DIRECT` if `direct`, `O_RDWR` if `writable`. `exclusive` is not checked.
-    ///
-    /// # Errors
-    /// A flag is missing, or the file cannot be used.
     pub fn from_file(file: File, options: &OpenOptions) -> Result<Self, OpenError> {
         Self::new(Target::from_file(file, options)?, Clock::start(), options)
     }
 
     /// Another ring on the same open file, with the same clock and its own content.
     pub fn sibling(&self, options: &OpenOptions) -> Result<Self, OpenError> {
-        Self::new(self.target.try_clone()?, self.clock, options)
+        Self::new(self.target.try_clone(options)?, self.clock, options)
     }
 
     fn new(target: Target, clock: Clock, options: &OpenOptions) -> Result<Self, OpenError> {
@@ -86,7 +81,6 @@ impl UringDevice {
             slots: vec![Slot::new(Request::flush(0)); options.queue_depth],
             in_flight: 0,
             clock,
-            request_bytes_max: options.request_bytes_max as u64,
             sqe_options: SqeOptions { registered_buffers: false, flush: options.flush },
             batch: options.batch,
             owner: options.single_issuer.then(|| thread::current().id()),
@@ -235,7 +229,7 @@ impl Device for UringDevice {
     }
 
     fn request_bytes_max(&self) -> u64 {
-        self.request_bytes_max
+        self.target.request_bytes_max
     }
 
     fn queue_depth(&self) -> usize {
@@ -247,7 +241,7 @@ impl Device for UringDevice {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), DeviceError> {
-        self.target.check(&request, self.request_bytes_max)?;
+        self.target.check(&request)?;
         if self.in_flight == 0 {
             self.rebind_to_thread()?;
         }

@@ -38,7 +38,8 @@ pub fn ring(depth: usize, file: RawFd, single_issuer: bool) -> Result<IoUring, O
     }
     let ring = made.map_err(|error| refused(&error))?;
     if !ring.params().is_feature_ext_arg() {
-        return Err(too_old());
+        let reason = "this kernel's io_uring cannot wait with a timeout".to_owned();
+        return Err(OpenError::RingRefused { reason, remedy: "use Linux 5.11 or newer" });
     }
     ring.submitter().register_files(&[file]).map_err(|error| refused(&error))?;
     Ok(ring)
@@ -54,11 +55,6 @@ pub unsafe fn register(ring: &IoUring, buffers: &Buffers) -> Result<(), OpenErro
     // SAFETY: the iovecs describe the allocation of `buffers`, which the caller keeps.
     unsafe { ring.submitter().register_buffers(&iovecs) }
         .map_err(|source| OpenError::Memory { bytes, source })
-}
-
-fn too_old() -> OpenError {
-    let reason = "this kernel's io_uring cannot wait with a timeout".to_owned();
-    OpenError::RingRefused { reason, remedy: "use Linux 5.11 or newer" }
 }
 
 fn refused(error: &io::Error) -> OpenError {

@@ -1,12 +1,16 @@
-//! `Slot`: a request in flight, and the result of its system calls.
+//! `Slot`: a request in flight, its submission queue entry (SQE), and its result.
 
+use io_uring::types::{Fixed, FsyncFlags};
+use io_uring::{opcode, squeue};
 use ssdlab_device::{IoError, Op, Request};
 use ssdlab_time::Nanos;
+
+use crate::buffers::Buffers;
+use crate::target::Flush;
 
 /// Maximum number of retries of one request after EAGAIN or EINTR.
 const RETRIES_MAX: u32 = 100;
 
-/// The state of a request in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     pub request: Request,
@@ -20,7 +24,6 @@ pub struct Slot {
 /// What to do after a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The request is complete.
     Done(Result<(), IoError>),
     /// Submit the rest of the request again.
     Resubmit,
@@ -57,6 +60,53 @@ impl Slot {
             }
         }
     }
+}
+
+/// The registered file.
+const FILE: Fixed = Fixed(0);
+
+#[derive(Clone, Copy, Debug)]
+pub struct SqeOptions {
+    pub registered_buffers: bool,
+    pub flush: Flush,
+}
+
+/// An entry for the part of the slot's request that is not transferred yet.
+pub fn sqe(index: usize, slot: &Slot, buffers: &Buffers, sqe_options: SqeOptions) -> squeue::Entry {
+    let Slot { request, transferred, .. } = *slot;
+    let offset = request.lba.bytes() + transferred;
+    let length = (request.bytes() - transferred) as u32;
+    let flags = if request.durable { libc::RWF_DSYNC } else { 0 };
+    let buffer = match request.op {
+        Op::Write => buffers.write_index(index),
+        Op::Read | Op::Trim | Op::Flush => Buffers::read_index(index),
+    };
+    let start = buffers.start(buffer).wrapping_add(transferred as usize);
+    let sqe = match (request.op, sqe_options.registered_buffers) {
+        (Op::Read, false) => opcode::Read::new(FILE, start, length).offset(offset).build(),
+        (Op::Read, true) => {
+            opcode::ReadFixed::new(FILE, start, length, buffer as u16).offset(offset).build()
+        }
+        (Op::Write, false) => {
+            opcode::Write::new(FILE, start, length).offset(offset).rw_flags(flags).build()
+        }
+        (Op::Write, true) => opcode::WriteFixed::new(FILE, start, length, buffer as u16)
+            .offset(offset)
+            .rw_flags(flags)
+            .build(),
+        (Op::Trim, _) => opcode::Fallocate::new(FILE, request.bytes())
+            .offset(offset)
+            .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+            .build(),
+        (Op::Flush, _) => {
+            let flags = match sqe_options.flush {
+                Flush::Fsync => FsyncFlags::empty(),
+                Flush::Fdatasync => FsyncFlags::DATASYNC,
+            };
+            opcode::Fsync::new(FILE).flags(flags).build()
+        }
+    };
+    sqe.user_data(index as u64)
 }
 
 #[cfg(test)]

@@ -115,6 +115,8 @@ pub struct Target {
     pub sector: u64,
     /// Alignment that direct I/O requires of a buffer's address, in bytes.
     pub memory_align: usize,
+    /// Maximum length of a read or write in bytes.
+    pub request_bytes_max: u64,
     pub writable: bool,
 }
 
@@ -125,17 +127,11 @@ impl Target {
         // Checked before opening, because opening a pipe would wait for a writer.
         let kind = fs::metadata(path).map_err(refused)?.file_type();
         check_kind(&name, kind)?;
-        let mut flags = 0;
-        if options.direct {
-            flags |= libc::O_DIRECT;
-        }
-        if options.dsync {
-            flags |= libc::O_DSYNC;
-        }
+        let flag = |on: bool, flag: i32| if on { flag } else { 0 };
         // On a regular file O_EXCL without O_CREAT has no defined meaning.
-        if options.exclusive && kind.is_block_device() {
-            flags |= libc::O_EXCL;
-        }
+        let flags = flag(options.direct, libc::O_DIRECT)
+            | flag(options.dsync, libc::O_DSYNC)
+            | flag(options.exclusive && kind.is_block_device(), libc::O_EXCL);
         let opened =
             File::options().read(true).write(options.writable).custom_flags(flags).open(path);
         match opened {
@@ -173,23 +169,24 @@ impl Target {
         }
     }
 
-    /// Duplicates the file descriptor.
-    pub fn try_clone(&self) -> Result<Self, OpenError> {
+    /// The same open file, for requests of these options.
+    pub fn try_clone(&self, options: &OpenOptions) -> Result<Self, OpenError> {
         let file = self.file.try_clone().map_err(|source| {
             let path = "the open device".to_owned();
             OpenError::System { path, what: "opened again", source }
         })?;
-        Ok(Self { file, ..*self })
+        Ok(Self { file, request_bytes_max: options.request_bytes_max as u64, ..*self })
     }
 
     /// Checks a request before it is submitted.
-    pub fn check(&self, request: &Request, request_bytes_max: u64) -> Result<(), DeviceError> {
+    pub fn check(&self, request: &Request) -> Result<(), DeviceError> {
         DeviceError::check(request, self.capacity, self.sector)?;
         let moves = matches!(request.op, Op::Read | Op::Write);
         assert!(
-            !moves || request.bytes() <= request_bytes_max,
-            "a request of {} bytes on a device opened for {request_bytes_max}",
+            !moves || request.bytes() <= self.request_bytes_max,
+            "a request of {} bytes on a device opened for {}",
             request.bytes(),
+            self.request_bytes_max,
         );
         if !self.writable && matches!(request.op, Op::Write | Op::Trim) {
             return Err(DeviceError::Unsupported { op: request.op });
@@ -197,7 +194,6 @@ impl Target {
         Ok(())
     }
 
-    /// Determines the properties of an open file.
     fn inspect(mut file: File, path: String, options: &OpenOptions) -> Result<Self, OpenError> {
         // Checked again, because the path may have changed before the file was opened.
         let kind = file.metadata().map_err(|e| explain(&path, options, e))?.file_type();
@@ -211,7 +207,9 @@ impl Target {
         if capacity == 0 {
             return Err(OpenError::Empty { path, bytes, sector });
         }
-        Ok(Self { file, capacity, sector, memory_align, writable: options.writable })
+        let request_bytes_max = options.request_bytes_max as u64;
+        let writable = options.writable;
+        Ok(Self { file, capacity, sector, memory_align, request_bytes_max, writable })
     }
 }
 

@@ -5,7 +5,6 @@ use ssdlab_time::{Nanos, Random};
 use crate::requests::Requests;
 use crate::{Arrival, Job};
 
-/// The arrival times of an open loop's requests.
 #[derive(Debug)]
 pub enum Arrivals {
     Rate(Rate),

@@ -4,23 +4,19 @@ use std::fmt::Display;
 
 use ssdlab_device::{Device, Op};
 
-use crate::listed::ListedRequest;
 use crate::trace::Replay;
-use crate::{Arrival, HintKind, Job, PatternKind, Sync};
+use crate::{Arrival, HintKind, Job, ListedRequest, PatternKind, Sync};
 
-/// A job that the device cannot run.
+/// A job that the device cannot run, because a field is out of range.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JobError {
-    /// A field is out of range.
-    #[error("{field} is {given}; may be {allowed}")]
-    Field {
-        /// The name of the job's field.
-        field: &'static str,
-        /// Its value.
-        given: String,
-        /// The values that are allowed.
-        allowed: String,
-    },
+#[error("{field} is {given}; may be {allowed}")]
+pub struct JobError {
+    /// The name of the job's field.
+    pub field: &'static str,
+    /// Its value.
+    pub given: String,
+    /// The values that are allowed.
+    pub allowed: String,
 }
 
 type CheckResult = Result<(), JobError>;
@@ -230,7 +226,6 @@ fn require(
     given: impl Display,
     allowed: impl Display,
 ) -> CheckResult {
-    let error =
-        || JobError::Field { field, given: given.to_string(), allowed: allowed.to_string() };
+    let error = || JobError { field, given: given.to_string(), allowed: allowed.to_string() };
     if fits { Ok(()) } else { Err(error()) }
 }

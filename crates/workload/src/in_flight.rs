@@ -8,7 +8,6 @@ use ssdlab_time::Nanos;
 /// Arrival of a request that arrives when the device accepts it.
 const AT_SUBMISSION: Nanos = Nanos::MAX;
 
-/// A request in flight.
 #[derive(Clone, Copy)]
 pub struct Pending {
     /// When the request arrived. `AT_SUBMISSION` until it completes, if it did not wait.

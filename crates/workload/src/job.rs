@@ -211,11 +211,6 @@ impl Job {
         Region::from_bytes(self.offset_bytes, self.length_bytes / block * block)
     }
 
-    /// The length of an interval.
-    pub fn interval(&self) -> Nanos {
-        Nanos::from_millis(self.interval_ms)
-    }
-
     /// The time from which no request starts, for a job that began at `start`.
     pub fn deadline(&self, start: Nanos) -> Nanos {
         self.seconds.map_or(Nanos::MAX, |seconds| start + Nanos::new((seconds * 1e9) as u64))

@@ -5,7 +5,6 @@ mod check;
 mod distribution;
 mod in_flight;
 mod job;
-mod listed;
 mod mix;
 mod pattern;
 mod recorder;
@@ -16,8 +15,7 @@ pub mod trace;
 
 pub use check::JobError;
 pub use job::{Arrival, HintKind, Job, Sync};
-pub use listed::{ListedHint, ListedRequest};
-pub use pattern::{Pattern, PatternArea, PatternKind};
+pub use pattern::{ListedHint, ListedRequest, Pattern, PatternArea, PatternKind};
 pub use recorder::{Bucket, Lag, Latencies, Outcome};
 pub use run::{Progress, Watch, rest, run};
 pub use threads::run_threads;

@@ -5,7 +5,6 @@ use ssdlab_time::Random;
 
 use crate::Job;
 
-/// The operations of a job's requests.
 #[derive(Debug)]
 pub struct OpMix {
     op: Op,

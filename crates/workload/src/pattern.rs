@@ -1,11 +1,10 @@
 //! `PatternKind` and `Pattern`: the addresses of a job's requests.
 
 use serde::Deserialize;
-use ssdlab_device::{Lba, Region, Request};
+use ssdlab_device::{Hint, LBA_BYTES, Lba, Region, Request};
 use ssdlab_time::Random;
 
 use crate::distribution::{Permutation, Zipf};
-use crate::listed::ListedRequest;
 
 /// The order in which a job visits its blocks.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -52,6 +51,45 @@ pub enum PatternKind {
         /// The requests.
         list: Vec<ListedRequest>,
     },
+}
+
+/// A request of a list; in a job's text `[offset, length, hint]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListedRequest {
+    /// First byte on the device.
+    pub offset_bytes: u64,
+    /// Length in bytes.
+    pub length_bytes: u64,
+    /// Hint of a write; ignored for a read.
+    pub hint: ListedHint,
+}
+
+/// The hint of a listed write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListedHint {
+    /// No hint.
+    #[serde(rename = "nothing")]
+    None,
+    /// The write replaces content of a file in place.
+    Overwrite,
+    /// The write appends to a file whose previous block contains this byte.
+    #[serde(rename = "after")]
+    AppendAfter(u64),
+    /// The write belongs to this stream, 0 to 255.
+    Stream(u8),
+}
+
+impl From<ListedHint> for Hint {
+    fn from(hint: ListedHint) -> Self {
+        match hint {
+            ListedHint::None => Self::None,
+            ListedHint::Overwrite => Self::Overwrite,
+            ListedHint::AppendAfter(byte) => Self::AppendAfter(Lba::new(byte / LBA_BYTES)),
+            ListedHint::Stream(number) => Self::Stream(number),
+        }
+    }
 }
 
 /// The part of a device that a pattern visits, and the lengths of its requests.

@@ -148,7 +148,7 @@ impl Recorder {
             interval: Interval::default(),
             kinds: Default::default(),
             buckets: Vec::new(),
-            interval_length: job.interval(),
+            interval_length: Nanos::from_millis(job.interval_ms),
             interval_end: Nanos::ZERO,
         }
     }
@@ -164,7 +164,6 @@ impl Recorder {
         kind.latencies.record(latency.get().max(1));
     }
 
-    /// Counts a failed request.
     #[cold]
     pub fn add_error(&mut self, completed: Nanos, error: IoError) {
         self.end_request(completed);

@@ -1,12 +1,11 @@
 //! `Requests`: a job's requests in order, generated in batches so that they can be announced.
 
-use ssdlab_device::{DeviceError, Hint, Lba, Op, Request};
+use ssdlab_device::{DeviceError, Hint, LBA_BYTES, Lba, Op, Request};
 use ssdlab_time::Nanos;
 
-use crate::listed::RequestList;
 use crate::mix::{OpMix, SizeMix};
 use crate::trace::{ReplayArea, TraceRequests};
-use crate::{HintKind, Job, Pattern, PatternArea, PatternKind, Sync};
+use crate::{HintKind, Job, ListedRequest, Pattern, PatternArea, PatternKind, Sync};
 
 /// Requests between the announcement of a request and its submission. The first ones of a job are
 /// not announced.
@@ -18,7 +17,6 @@ const BATCH: usize = 16;
 /// Size of the ring of generated requests: the rest of one batch, and the next one.
 const RING: usize = 2 * BATCH;
 
-/// The requests of a job, in order.
 pub struct Requests {
     /// `None` once all requests were generated.
     source: Option<Source>,
@@ -32,7 +30,6 @@ pub struct Requests {
     issued: usize,
 }
 
-/// The source of the requests.
 enum Source {
     Generated(Box<Generator>),
     Trace(Box<TraceRequests>),
@@ -52,6 +49,9 @@ struct Generator {
     /// Bytes of the requests not generated yet.
     bytes_left: u64,
 }
+
+/// The list of a job, repeated from the start after the last request.
+type RequestList = std::iter::Cycle<std::vec::IntoIter<ListedRequest>>;
 
 impl Requests {
     /// The requests of a checked job, for a device with this sector size.
@@ -91,7 +91,6 @@ impl Requests {
         self.failure.take()
     }
 
-    /// Whether there is another request.
     #[inline]
     pub fn has_more(&self) -> bool {
         self.issued < self.generated
@@ -114,7 +113,6 @@ impl Requests {
         Request { id, op, lba, blocks, durable, hint }
     }
 
-    /// Generates the next batch.
     #[inline(never)]
     fn refill(&mut self) {
         let Some(source) = &mut self.source else { return };
@@ -165,7 +163,7 @@ impl Generator {
             longest: sizes.longest(),
         };
         let list = match &job.pattern {
-            PatternKind::Listed { list } => Some(RequestList::new(list)),
+            PatternKind::Listed { list } => Some(list.clone().into_iter().cycle()),
             _ => None,
         };
         Self {
@@ -195,7 +193,12 @@ impl Generator {
             request.durable = self.durable && request.op == Op::Write;
             request.hint = Hint::None;
             if let Some(list) = &mut self.list {
-                list.place(request);
+                let listed = list.next().expect("the list was checked to be not empty");
+                request.lba = Lba::from_bytes(listed.offset_bytes);
+                request.blocks = (listed.length_bytes / LBA_BYTES) as u32;
+                if request.op == Op::Write {
+                    request.hint = listed.hint.into();
+                }
             }
             self.bytes_left = self.bytes_left.saturating_sub(request.bytes());
             count += 1;

@@ -87,7 +87,6 @@ pub fn run_from<D: Device>(
     }
 }
 
-/// The state of a running job.
 struct Driver {
     requests: Requests,
     /// For an open loop.

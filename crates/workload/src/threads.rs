@@ -59,9 +59,6 @@ struct Shared {
 ///
 /// # Errors
 /// A device was gone before anything was measured.
-///
-/// # Panics
-/// If the number of devices is not the job's number of threads.
 pub fn run_threads<D: Device + Send>(
     devices: &mut [D],
     job: &Job,

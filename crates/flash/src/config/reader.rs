@@ -27,11 +27,8 @@ impl Section {
             None => Table::new(),
             Some(Value::Table(table)) => table,
             Some(other) => {
-                return Err(ConfigError::new(
-                    name,
-                    format_value(&other),
-                    format!("a table: [{name}]"),
-                ));
+                let allowed = format!("a table: [{name}]");
+                return Err(ConfigError::new(name, format_value(&other), allowed));
             }
         };
         if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {

@@ -5,7 +5,7 @@ use ssdlab_time::Nanos;
 /// A parsed value, or a description of the allowed ones.
 pub type Parsed<T> = Result<T, &'static str>;
 
-const SIZE_UNITS: [(&str, f64); 9] = [
+const SIZE_UNITS: [(&str, f64); 10] = [
     ("B", 1.0),
     ("kB", 1e3),
     ("KB", 1e3),
@@ -15,22 +15,21 @@ const SIZE_UNITS: [(&str, f64); 9] = [
     ("KiB", 1024.0),
     ("MiB", 1_048_576.0),
     ("GiB", 1_073_741_824.0),
+    ("TiB", 1_099_511_627_776.0),
 ];
-const TEBIBYTE: (&str, f64) = ("TiB", 1_099_511_627_776.0);
 const TIME_UNITS: [(&str, f64); 5] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 /// A size in bytes: `"16 KiB"`, `"512 GB"`.
 pub fn size(text: &str) -> Parsed<u64> {
     const ALLOWED: &str = "a size with its unit, such as \"16 KiB\" or \"512 GB\"";
-    let units = SIZE_UNITS.iter().chain([&TEBIBYTE]);
-    whole(scaled(text, units).ok_or(ALLOWED)?).ok_or(ALLOWED)
+    whole(scaled(text, &SIZE_UNITS).ok_or(ALLOWED)?).ok_or(ALLOWED)
 }
 
 /// A time: `"40 us"`, `"3.5 ms"`.
 pub fn time(text: &str) -> Parsed<Nanos> {
     const ALLOWED: &str = "a time with its unit, such as \"40 us\" or \"3.5 ms\"";
-    whole(scaled(text, TIME_UNITS.iter()).ok_or(ALLOWED)?).map(Nanos::new).ok_or(ALLOWED)
+    whole(scaled(text, &TIME_UNITS).ok_or(ALLOWED)?).map(Nanos::new).ok_or(ALLOWED)
 }
 
 /// A rate in bytes per second: `"3200 MiB/s"`.
@@ -40,11 +39,11 @@ pub fn rate(text: &str) -> Parsed<u64> {
     size(per_second).map_err(|_| ALLOWED)
 }
 
-fn scaled<'a>(text: &str, mut units: impl Iterator<Item = &'a (&'a str, f64)>) -> Option<f64> {
+fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let text = text.trim();
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let factor = units.find(|(name, _)| *name == unit.trim())?.1;
+    let factor = units.iter().find(|(name, _)| *name == unit.trim())?.1;
     Some(number.parse::<f64>().ok()? * factor)
 }
 

@@ -16,9 +16,9 @@ use gc::Collector;
 pub use map::Lpn;
 use map::MapCache;
 pub use placement::Hint;
-use placement::Lane;
+use placement::{Lane, Packed};
 use store::UnitStore;
-pub use store::{Location, LostUnit, Service};
+pub use store::{Location, LostUnit, Service, Superblock, SuperblockState, Wear};
 
 use crate::config::Profile;
 use crate::counters::Cause;
@@ -36,9 +36,8 @@ use crate::nand::{Media, Untimed};
 /// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
 #[derive(Clone, Debug)]
 pub struct Ftl {
-    /// Maps, superblocks and counters.
     pub store: UnitStore,
-    collector: Collector,
+    pub collector: Collector,
     /// `None` if the whole map is in memory.
     map_cache: Option<MapCache>,
     /// The unit announced last.
@@ -77,7 +76,9 @@ impl Ftl {
     #[inline]
     pub fn begin_command(&mut self, units: u32, bytes: u64) {
         self.store.counters.host_write_bytes += bytes;
-        self.store.placement.begin_command(units);
+        if let Some(packed) = self.store.placement.packed() {
+            packed.begin_command(units);
+        }
     }
 
     /// Brings the map entry of a unit into memory; returns when it is there.
@@ -97,7 +98,7 @@ impl Ftl {
         self.lookup(lpn, true, admitted, media);
         let slc = self.store.slc_lane(admitted, media);
         let mut lane = slc.unwrap_or_else(|| self.store.host_lane(lpn, hint));
-        if let Some(pieces) = self.store.placement.take_pieces() {
+        if let Some(pieces) = self.store.placement.packed().and_then(Packed::take_pieces) {
             (lane, admitted) = self.pack(&pieces, lane, admitted, media);
         }
         if self.store.frontiers.of(lane).is_full() {
@@ -184,12 +185,6 @@ impl Ftl {
             self.collector.collect_in_step(&mut self.store, padded, at, media);
         }
         self.store.buffer.empty_at.max(at)
-    }
-
-    /// Collects and erases in the idle time from `from` to `until`, of which the first part,
-    /// `ftl.idle_after`, is not used.
-    pub fn collect_idle(&mut self, from: Nanos, until: Nanos, media: &mut impl Media) {
-        self.collector.collect_idle(&mut self.store, from, until, media);
     }
 
     /// Continues a stream in another superblock: pads the partly filled pages of the old one and

@@ -1,9 +1,47 @@
-//! `Array`: all dies and channels, and the operations that occupy them.
+//! `Media`: the flash operations of the translation layer; `Array`: all dies and channels, and the
+//! time for which the operations occupy them; `Untimed`: no time, for studies of counts.
 
 use ssdlab_time::{Calendar, Nanos, Span};
 
 use super::die::{Die, Task};
-use super::{Geometry, Media, Place, Timing};
+use super::{Geometry, Place, Timing};
+
+/// The flash operations of the translation layer. Each returns the time at which it is done.
+pub trait Media {
+    /// Senses a page for collection and transfers its units to the controller.
+    fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos;
+
+    /// Transfers units of a page that is already in the die's register to the controller.
+    fn fetch_again(&mut self, die: u32, at: Nanos, units: u32) -> Nanos;
+
+    /// Transfers a multi-plane page to its die and programs it.
+    fn program(&mut self, place: Place, ready: Nanos) -> Nanos;
+
+    /// Erases one block of each plane of a die.
+    fn erase(&mut self, die: u32, at: Nanos) -> Nanos;
+}
+
+/// Flash whose operations take no time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Untimed;
+
+impl Media for Untimed {
+    fn fetch(&mut self, _place: Place, at: Nanos, _units: u32) -> Nanos {
+        at
+    }
+
+    fn fetch_again(&mut self, _die: u32, at: Nanos, _units: u32) -> Nanos {
+        at
+    }
+
+    fn program(&mut self, _place: Place, ready: Nanos) -> Nanos {
+        ready
+    }
+
+    fn erase(&mut self, _die: u32, at: Nanos) -> Nanos {
+        at
+    }
+}
 
 /// The dies and channels of a drive.
 ///
@@ -151,7 +189,10 @@ impl Media for Array {
         let die_free = self.dies[place.die as usize].queue_end();
         let begin = ready.max(die_free.saturating_sub(transfer));
         let moved = self.channel(place.die).book(begin, transfer).end;
-        let program = self.timing.program_of(place);
+        let program = match self.timing.slc {
+            Some(slc) if place.slc => slc.program,
+            _ => self.timing.program,
+        };
         self.die(place.die).queue(moved, program, Task::Program).end
     }
 

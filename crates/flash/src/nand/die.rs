@@ -127,12 +127,7 @@ impl Die {
             }
         }
         self.read_end = start + duration;
-        // The next operation waits for the read, or for the operation that the read prolonged.
-        let free = position.free.max(self.read_end);
-        if let Some(next) = self.queued.get_mut(position.index) {
-            next.earliest = next.earliest.max(free);
-        }
-        self.ends_after = self.ends_after.max(free + position.work_left);
+        self.delay_next(&position);
         Span { start, end: self.read_end }
     }
 
@@ -148,6 +143,11 @@ impl Die {
             position.free += held;
         }
         self.read_end = from + held;
+        self.delay_next(&position);
+    }
+
+    /// The next operation waits for the host read, or for the operation that the read prolonged.
+    fn delay_next(&mut self, position: &Position) {
         let free = position.free.max(self.read_end);
         if let Some(next) = self.queued.get_mut(position.index) {
             next.earliest = next.earliest.max(free);

@@ -4,11 +4,7 @@ mod address;
 mod array;
 mod die;
 mod geometry;
-mod media;
-mod timing;
 
 pub use address::{Place, Ppn, Splitter};
-pub use array::Array;
-pub use geometry::Geometry;
-pub use media::{Media, Untimed};
-pub use timing::{SlcTiming, Timing};
+pub use array::{Array, Media, Untimed};
+pub use geometry::{Geometry, SlcTiming, Timing};

@@ -7,7 +7,7 @@ use ssdlab_time::Nanos;
 
 use super::host_link::HostLink;
 use crate::config::{Buffer, Portions, Profile, Trim};
-use crate::ftl::{Ftl, Hint, Location, Lpn};
+use crate::ftl::{Ftl, Hint, Location, LostUnit, Lpn};
 use crate::nand::Array;
 use crate::read_ahead::ReadAhead;
 use crate::read_plan::ReadPlan;
@@ -197,5 +197,19 @@ impl Controller {
     pub fn renew_stream(&mut self, now: Nanos, stream: u32) -> bool {
         self.array.advance(now);
         self.ftl.renew_stream(stream, now, &mut self.array)
+    }
+
+    /// Cuts the power at `at` and restores it; returns the lost units.
+    pub fn power_cut(&mut self, at: Nanos) -> Vec<LostUnit> {
+        let protected = self.buffer.power_loss_protection;
+        self.array.power_cut();
+        let lost = self.ftl.power_cut(protected, at, &mut self.array);
+        if protected {
+            // What the capacitors wrote out was done long before the power came back.
+            self.array.power_cut();
+        }
+        self.host.power_cut();
+        self.read_ahead.clear();
+        lost
     }
 }

@@ -1,13 +1,31 @@
-//! The state of a twin, to read: counters, wear, superblocks, places of units.
+//! The internal state of a twin, for lessons, tests and a server's maps. Read-only, and not part of
+//! the `Device` contract: a real drive does not report this.
 
 use ssdlab_time::Nanos;
 
 use super::Ssd;
 use crate::config::ReadsBack;
-use crate::counters::{Counters, Wear};
-use crate::ftl::{Location, Lpn, Service};
-use crate::inspect::{Superblock, UnitLocation};
+use crate::counters::Counters;
+use crate::ftl::{Location, Lpn, Service, Superblock, Wear};
 use crate::nand::Place;
+
+/// Where the current content of a mapping unit is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitLocation {
+    /// Never written, or trimmed.
+    Unmapped,
+    /// In the controller's memory: its page is partly filled or being programmed.
+    Buffer,
+    /// In flash.
+    Flash {
+        /// Die, from 0; its channel is `die % channels`.
+        die: u32,
+        /// Block in each plane of that die; also the number of the superblock.
+        block: u32,
+        /// (Multi-plane) page in that block.
+        page: u32,
+    },
+}
 
 impl Ssd {
     /// What the drive has counted since it was new.
@@ -17,7 +35,7 @@ impl Ssd {
 
     /// The wear of the flash.
     pub fn wear(&self) -> Wear {
-        Wear::new(self.superblocks(), self.endurance)
+        self.controller.ftl.store.superblocks.wear(self.endurance)
     }
 
     /// Superblocks left to replace bad blocks, and whether the drive accepts writes.
@@ -53,9 +71,6 @@ impl Ssd {
     }
 
     /// Where a mapping unit's current content is now.
-    ///
-    /// # Panics
-    /// If the drive has no such unit.
     pub fn locate(&self, unit: u64) -> UnitLocation {
         assert!(unit < self.controller.logical_units, "the drive has no unit {unit}");
         match self.controller.ftl.store.locate(Lpn(unit as u32), self.now) {
@@ -70,7 +85,7 @@ impl Ssd {
 
     /// The number of mapping units that hold host data.
     pub fn mapped_units(&self) -> u64 {
-        self.superblocks().iter().map(|each| u64::from(each.valid)).sum()
+        self.controller.ftl.store.superblocks.valid_sum()
     }
 
     /// Free bytes in a stream's open superblock; 0 if streams are not separated.

@@ -3,16 +3,15 @@
 mod controller;
 mod host_link;
 mod inspect;
-mod power_cut;
 mod read;
 
 use ssdlab_device::{Completion, Device, DeviceError, IoError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
-pub use power_cut::PowerCut;
+pub use inspect::UnitLocation;
 
 use crate::config::{Interface, Profile};
-use crate::ftl::Lpn;
+use crate::ftl::{LostUnit, Lpn};
 use crate::in_flight::InFlight;
 use controller::Controller;
 
@@ -40,6 +39,19 @@ pub struct Ssd {
     /// When the last request in flight completed.
     idle_since: Nanos,
     controller: Controller,
+}
+
+/// The effects of a power cut.
+#[derive(Clone, Debug)]
+pub struct PowerCut {
+    /// Requests that completed before it.
+    pub completed: Vec<Completion>,
+    /// Ids of requests that never complete, in the order in which they would have. Each unit of a
+    /// write among them may or may not be stored.
+    pub unanswered: Vec<u64>,
+    /// Units that lost writes, by number. All others are kept. A write is *torn* if only some of
+    /// its units are lost.
+    pub lost: Vec<LostUnit>,
 }
 
 impl Ssd {
@@ -92,7 +104,23 @@ impl Ssd {
     #[inline(never)]
     fn collect_idle(&mut self, until: Nanos) {
         let Controller { ftl, array, .. } = &mut self.controller;
-        ftl.collect_idle(self.idle_since, until, array);
+        ftl.collector.collect_idle(&mut ftl.store, self.idle_since, until, array);
+    }
+
+    /// Cuts the power at `at` and restores it.
+    pub fn power_cut(&mut self, at: Nanos) -> PowerCut {
+        let mut completed = Vec::new();
+        while self.now < at {
+            self.reap(Wait::Until(at), &mut completed).expect("a twin never goes away");
+        }
+        assert!(self.now == at, "the power cannot be cut in the past");
+        self.reap(Wait::Poll, &mut completed).expect("a twin never goes away");
+        if self.in_flight.len() == 0 {
+            self.collect_idle(at);
+        }
+        let lost = self.controller.power_cut(at);
+        self.idle_since = at;
+        PowerCut { completed, unanswered: self.in_flight.abandon(), lost }
     }
 
     /// Sets whether all data that the host writes from now on is zeros. The twin stores no data, so

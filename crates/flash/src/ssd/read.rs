@@ -5,7 +5,6 @@ use ssdlab_time::Nanos;
 use super::controller::{ByteRange, Controller};
 use crate::config::Portions;
 use crate::ftl::{Location, Lpn};
-use crate::nand::Place;
 use crate::read_ahead::{AddressOrder, Fetched};
 use crate::read_plan::Sense;
 
@@ -136,7 +135,7 @@ impl Controller {
         if wanted.is_empty() {
             return;
         }
-        let mut page: Option<PageRun> = None;
+        let mut page: Option<Fetched> = None;
         for lpn in wanted.start..wanted.end.min(self.logical_units) {
             let location = self.ftl.store.locate(Lpn(lpn as u32), at);
             let Location::Flash(ppn, place) = location else { break };
@@ -147,7 +146,8 @@ impl Controller {
             match &mut page {
                 Some(run) if run.place.same_page(place) => run.units += 1,
                 _ => {
-                    if let Some(full) = page.replace(PageRun { first: lpn, units: 1, place }) {
+                    let next = Fetched { first: lpn, units: 1, place, ready: at };
+                    if let Some(full) = page.replace(next) {
                         self.fetch_page(at, full);
                     }
                 }
@@ -155,25 +155,16 @@ impl Controller {
         }
         if let Some(last) = page {
             self.fetch_page(at, last);
-            self.read_ahead.set_order(order);
+            self.read_ahead.order = Some(order);
         }
     }
 
-    fn fetch_page(&mut self, at: Nanos, run: PageRun) {
-        let PageRun { first, units, place } = run;
-        let sensed = self.array.sense(place, at);
-        let ready = self.array.transfer_out(place.die, sensed, units as u32).end;
-        self.read_ahead.add(Fetched { first, units, place, ready });
+    fn fetch_page(&mut self, at: Nanos, mut page: Fetched) {
+        let sensed = self.array.sense(page.place, at);
+        page.ready = self.array.transfer_out(page.place.die, sensed, page.units as u32).end;
+        self.read_ahead.fetched.push_back(page);
         self.ftl.count_read(0, 1);
     }
-}
-
-/// Consecutive units of one page.
-#[derive(Clone, Copy)]
-struct PageRun {
-    first: u64,
-    units: u64,
-    place: Place,
 }
 
 /// Adds bytes that are in memory at `ready` to a list of them by time.

@@ -5,7 +5,6 @@ mod cause;
 mod counts;
 mod heat;
 mod hinted;
-mod history;
 mod host;
 mod packed;
 mod placement;

@@ -129,7 +129,7 @@ fn hint(rest: &str, units: u64) -> Result<(&str, Hint), String> {
 fn write(drive: &mut Ssd, ranges: &[Units], hint: Hint) -> Vec<String> {
     let units: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     let time = ranges.iter().map(|range| run_with(drive, Op::Write, range.clone(), hint)).sum();
-    vec![format!("{} written in {}", show::units(units), show::time(time))]
+    vec![format!("{} written in {}", show::counted(units, "unit"), show::time(time))]
 }
 
 /// `COUNT at random seed S in A..B`, with an optional hint.
@@ -157,12 +157,12 @@ fn read(drive: &mut Ssd, rest: &str, units: u64) -> Output {
     let starts = all.clone().step_by(step as usize);
     let time = starts.map(|start| run(drive, Op::Read, start..all.end.min(start + step))).sum();
     let senses = drive.counters().host_senses - before;
-    let read = show::units(all.end - all.start);
-    Ok(vec![format!("{read} read with {} in {}", show::senses(senses), show::time(time))])
+    let read = show::counted(all.end - all.start, "unit");
+    Ok(vec![format!("{read} read with {} in {}", show::counted(senses, "sense"), show::time(time))])
 }
 
 fn trim(drive: &mut Ssd, units: Units) -> Vec<String> {
-    let trimmed = show::units(units.end - units.start);
+    let trimmed = show::counted(units.end - units.start, "unit");
     vec![format!("{trimmed} trimmed in {}", show::time(run(drive, Op::Trim, units)))]
 }
 

@@ -35,13 +35,8 @@ fn decimal(number: f64) -> String {
 }
 
 /// `1 unit`, `2 units`.
-pub fn units(count: u64) -> String {
-    format!("{count} unit{}", if count == 1 { "" } else { "s" })
-}
-
-/// `1 sense`, `2 senses`.
-pub fn senses(count: u64) -> String {
-    format!("{count} sense{}", if count == 1 { "" } else { "s" })
+pub fn counted(count: u64, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The location of each unit: die/block/page, `buffer`, or `-` if unmapped.
@@ -107,17 +102,20 @@ pub fn counters(counters: &Counters) -> Vec<String> {
     let displaced = counters.displaced_writes + counters.displaced_moves;
     let waf = counters.waf().map_or("-".to_owned(), |waf| format!("{waf:.2}"));
     let mut lines = vec![
-        format!("host wrote {}, so write amplification is {waf}", units(counters.host_writes)),
+        format!(
+            "host wrote {}, so write amplification is {waf}",
+            counted(counters.host_writes, "unit")
+        ),
         format!("programmed {} = {}", counters.nand_writes(), sum.join(" + ")),
         format!(
             "{} for the host, {} for collection, {} block erases",
-            senses(counters.host_senses),
-            senses(counters.collection_senses),
+            counted(counters.host_senses, "sense"),
+            counted(counters.collection_senses, "sense"),
             counters.erases,
         ),
     ];
     if displaced > 0 {
-        lines.push(format!("{} went to a different die", units(displaced)));
+        lines.push(format!("{} went to a different die", counted(displaced, "unit")));
     }
     lines
 }

@@ -1,4 +1,5 @@
-//! Data path of a twin: write amplification, senses, latency, and random sequences of requests.
+//! Data path of a twin: write amplification, senses, latency, elided zeros, and
+//! random sequences of requests.
 
 use crate::sequences::{CheckedDrive, step};
 use crate::small::{Twin, profile, profile_with, profile_with_lines};
@@ -7,6 +8,8 @@ use ssdlab_device::{Device, Op};
 use ssdlab_time::{Nanos, Random};
 
 const UNIT: u64 = 4096;
+
+const PAGE_UNITS: u64 = 8;
 
 /// Units of the small drive.
 const UNITS: u64 = (64 << 20) / UNIT;
@@ -63,19 +66,18 @@ fn a_drive_rewritten_sequentially_reads_as_fast_as_a_fresh_one() {
 #[test]
 fn contiguous_units_of_a_page_need_one_sense_and_scattered_units_one_each() {
     let mut twin = Twin::new(&profile());
-    let page_units = 8;
-    twin.write(0, page_units);
+    twin.write(0, PAGE_UNITS);
     twin.flush();
-    twin.read(0, page_units);
+    twin.read(0, PAGE_UNITS);
     assert_eq!(twin.drive.counters().host_senses, 1);
-    for unit in (0..page_units).rev() {
+    for unit in (0..PAGE_UNITS).rev() {
         twin.write(unit, 1);
         twin.write(100 + unit * 8, 7);
     }
     twin.flush();
     let before = twin.drive.counters().host_senses;
-    twin.read(0, page_units);
-    assert_eq!(twin.drive.counters().host_senses - before, page_units);
+    twin.read(0, PAGE_UNITS);
+    assert_eq!(twin.drive.counters().host_senses - before, PAGE_UNITS);
 }
 
 #[test]
@@ -209,4 +211,58 @@ fn a_stream_can_be_renewed_any_number_of_times() {
     assert_eq!(twin.drive.mapped_units(), 40);
     assert!(twin.drive.counters().erases > 0, "the old superblocks are collected");
     assert!(twin.drive.counters().collection_moves < 500, "with few moves");
+}
+
+/// A twin whose controller elides zeros.
+fn eliding() -> Twin {
+    Twin::new(&profile_with_lines("[buffer]", "elides_zeros = true"))
+}
+
+#[test]
+fn zeros_use_no_flash_if_they_are_elided_and_as_much_as_other_data_if_not() {
+    let units = Twin::new(&profile()).units();
+    for (mut twin, elided) in [(eliding(), units), (Twin::new(&profile()), 0)] {
+        twin.drive.set_writes_zeros(true);
+        twin.write_all();
+        twin.flush();
+        let counters = twin.drive.counters();
+        assert_eq!((counters.host_writes, counters.host_writes_elided), (units, elided));
+        assert_eq!(counters.nand_host_writes, units - elided);
+        assert_eq!(counters.nand_writes(), units - elided);
+        twin.drive.assert_consistent();
+    }
+}
+
+#[test]
+fn data_other_than_zeros_is_not_elided() {
+    let mut twin = eliding();
+    twin.drive.set_writes_zeros(true);
+    twin.write(0, PAGE_UNITS);
+    twin.drive.set_writes_zeros(false);
+    twin.write(0, PAGE_UNITS);
+    twin.flush();
+    assert_eq!(twin.drive.counters().nand_host_writes, PAGE_UNITS);
+    twin.drive.assert_consistent();
+}
+
+#[test]
+fn zeros_over_data_invalidate_it_and_are_read_without_a_sense() {
+    let mut twin = eliding();
+    twin.write(0, PAGE_UNITS);
+    twin.flush();
+    twin.drive.set_writes_zeros(true);
+    twin.write(0, PAGE_UNITS);
+    twin.read(0, PAGE_UNITS);
+    assert_eq!(twin.drive.counters().host_senses, 0);
+    twin.drive.assert_consistent();
+}
+
+#[test]
+fn zeros_in_part_of_a_unit_are_not_elided() {
+    let mut twin = eliding();
+    twin.drive.set_writes_zeros(true);
+    twin.request(Op::Write, 0, 4);
+    twin.flush();
+    assert_eq!(twin.drive.counters().host_writes_elided, 0);
+    assert_eq!(twin.drive.counters().nand_host_writes, 1);
 }

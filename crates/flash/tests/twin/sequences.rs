@@ -9,38 +9,6 @@ use ssdlab_flash::{Profile, Ssd};
 use ssdlab_testing::scaled;
 use ssdlab_time::Nanos;
 
-/// Two dies, superblocks of 16 units, 192 units visible.
-const PROFILE: &str = r#"
-[drive]
-model = "Tiny"
-capacity = "768 KiB"
-interface = "nvme"
-[link]
-bandwidth = "1000 MB/s"
-read_overhead = "20 us"
-write_overhead = "5 us"
-max_transfer = "64 KiB"
-[flash]
-channels = 2
-dies_per_channel = 1
-planes = 1
-page = "8 KiB"
-pages_per_block = 4
-blocks_per_plane = BLOCKS
-read = ["40 us", "60 us"]
-program = "700 us"
-erase = "3 ms"
-channel_bandwidth = "400 MB/s"
-FAILURES
-SUSPEND
-[ftl]
-POLICIES
-[buffer]
-size = "BUFFER"
-power_loss_protection = PROTECTED
-CACHE
-"#;
-
 const UNITS: u64 = 192;
 
 #[derive(Clone, Debug)]
@@ -124,6 +92,7 @@ fn caches() -> impl Strategy<Value = &'static str> {
     ])
 }
 
+/// Drives of two dies, superblocks of 16 units, 192 units visible.
 fn profiles() -> impl Strategy<Value = Profile> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (policies(), caches(), flags).prop_map(|(policies, cache, (protected, suspends, fails))| {
@@ -133,14 +102,39 @@ fn profiles() -> impl Strategy<Value = Profile> {
         let default = if policies.contains("packed") { 2 } else { 1 };
         let streams = [2, 4].into_iter().find(has_streams).unwrap_or(default);
         let suspend = if suspends { "suspend = \"20 us\"" } else { "" };
-        let text = PROFILE
-            .replace("SUSPEND", suspend)
-            .replace("FAILURES", failures)
-            .replace("CACHE", cache)
-            .replace("BLOCKS", &(21 + streams).to_string())
-            .replace("BUFFER", if streams == 1 { "64 KiB" } else { "128 KiB" })
-            .replace("POLICIES", &policies)
-            .replace("PROTECTED", &protected.to_string());
+        let (blocks, buffer) = (21 + streams, if streams == 1 { "64 KiB" } else { "128 KiB" });
+        let text = format!(
+            r#"
+[drive]
+model = "Tiny"
+capacity = "768 KiB"
+interface = "nvme"
+[link]
+bandwidth = "1000 MB/s"
+read_overhead = "20 us"
+write_overhead = "5 us"
+max_transfer = "64 KiB"
+[flash]
+channels = 2
+dies_per_channel = 1
+planes = 1
+page = "8 KiB"
+pages_per_block = 4
+blocks_per_plane = {blocks}
+read = ["40 us", "60 us"]
+program = "700 us"
+erase = "3 ms"
+channel_bandwidth = "400 MB/s"
+{failures}
+{suspend}
+[ftl]
+{policies}
+[buffer]
+size = "{buffer}"
+power_loss_protection = {protected}
+{cache}
+"#
+        );
         Profile::from_toml(&text).unwrap()
     })
 }

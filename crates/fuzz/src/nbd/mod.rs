@@ -1,11 +1,9 @@
 //! NBD: arbitrary bytes from the negotiation on, and requests after a successful negotiation.
 
-mod replies;
-mod requests;
+mod messages;
 
 use crate::harness::{Protocol, Setup, TestServer};
-use replies::check;
-use requests::repaired;
+use messages::{check, repaired};
 use ssdlab_testing::nbd::{
     CMD_DISC, CMD_FLUSH, CMD_READ, CMD_WRITE, OPT_GO, OPT_SET_META_CONTEXT, OPT_STRUCTURED_REPLY,
     Request, SIMPLE_REPLY_MAGIC, go_data, meta_context_data, option,

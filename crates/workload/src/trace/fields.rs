@@ -8,7 +8,6 @@ pub type Message = String;
 /// Limit of offsets and lengths.
 const BYTES_MAX: u64 = 1 << 56;
 
-/// The fields of a line, in order.
 pub struct Fields<'a> {
     rest: Option<&'a [u8]>,
     /// A comma, or a blank that stands for one or more blanks.
@@ -16,12 +15,10 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Fields separated by commas.
     pub fn by_commas(line: &'a [u8]) -> Self {
         Self { rest: Some(line), separator: b',' }
     }
 
-    /// Fields separated by blanks.
     pub fn by_blanks(line: &'a [u8]) -> Self {
         let line = line.trim_ascii();
         Self { rest: (!line.is_empty()).then_some(line), separator: b' ' }

@@ -1,8 +1,9 @@
-//! The file of a trace, plain or compressed with gzip or zstd, which its first bytes show.
+//! The file of a trace, plain or compressed with gzip or zstd, which its first bytes show; and
+//! `TraceError`: why a trace cannot be read, in one line, with the number of the entry.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Result};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use zstd::stream::read::Decoder;
@@ -17,7 +18,11 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 pub type Bytes = BufReader<Box<dyn Read + Send>>;
 
 /// Opens a file and decompresses it while it is read.
-pub fn open(path: &Path) -> Result<Bytes> {
+pub fn open(path: &Path) -> Result<Bytes, TraceError> {
+    unpack(path).map_err(|error| TraceError::file(path, &error))
+}
+
+fn unpack(path: &Path) -> io::Result<Bytes> {
     let mut file = BufReader::with_capacity(CHUNK, File::open(path)?);
     let first = file.fill_buf()?;
     let unpacked: Box<dyn Read + Send> = if first.starts_with(&GZIP) {
@@ -30,9 +35,49 @@ pub fn open(path: &Path) -> Result<Bytes> {
     Ok(BufReader::with_capacity(CHUNK, unpacked))
 }
 
-/// The first `bytes` decompressed bytes of a file.
-pub fn read_prefix(path: &Path, bytes: usize) -> Result<Vec<u8>> {
-    let mut first = Vec::with_capacity(bytes);
-    open(path)?.take(bytes as u64).read_to_end(&mut first)?;
-    Ok(first)
+/// Why a trace cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be read or decompressed.
+    #[error("{}: {what}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What failed and what to do.
+        what: String,
+    },
+    /// The format is unknown.
+    #[error(
+        "{}: no format known here ({}); name one with --format", path.display(),
+        super::Format::NAMES.join(", ")
+    )]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An entry is invalid.
+    #[error("{}, {unit} {number}: {what}", path.display())]
+    Entry {
+        /// The file.
+        path: PathBuf,
+        /// `line`, or `record` of a binary trace.
+        unit: &'static str,
+        /// Counted from 1.
+        number: u64,
+        /// The invalid field and the allowed values.
+        what: String,
+    },
+}
+
+impl TraceError {
+    /// A failure to read a file.
+    pub fn file(path: impl Into<PathBuf>, error: &io::Error) -> Self {
+        let path = path.into();
+        let what = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "it is truncated: copy it again".to_owned(),
+            io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            _ => format!("it cannot be read: {error}"),
+        };
+        Self::File { path, what }
+    }
 }

@@ -32,7 +32,7 @@ impl Merged {
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let mut files = Vec::new();
         for path in cpu_files(path) {
-            let bytes = file::open(&path).map_err(|error| TraceError::file(&path, &error))?;
+            let bytes = file::open(&path)?;
             files.push(CpuFile { path, bytes, number: 0, next: None });
         }
         let mut merged = Self { files, next: BinaryHeap::new(), last: 0 };

@@ -3,7 +3,6 @@
 //! A trace is read twice and never kept in memory: `Statistics::collect` checks every entry and
 //! finds the ends of the volumes, then a job with a `Replay` submits the requests to a device.
 
-mod error;
 mod fields;
 mod file;
 mod format;
@@ -13,7 +12,7 @@ mod replay;
 mod sample;
 mod statistics;
 
-pub use error::TraceError;
+pub use file::TraceError;
 pub use format::Format;
 pub use reader::{ReadOptions, Trace};
 pub use replay::Replay;

@@ -1,6 +1,6 @@
 //! `Trace`: reads the entries of a trace in the order of time and reports errors by line.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use ssdlab_device::Op;
@@ -13,7 +13,7 @@ use super::merged::Merged;
 use super::{Entry, TraceError};
 
 /// Bytes at the start of a file from which its format is detected.
-const DETECTION_BYTES: usize = 1 << 16;
+const DETECTION_BYTES: u64 = 1 << 16;
 
 /// An entry may be this much earlier than the one before it: some hosts log completions, in which
 /// case the times of arrival are not in order.
@@ -23,7 +23,6 @@ const DISORDER_MAX: Nanos = Nanos::from_millis(1000);
 /// counted unit by unit, which would take hours for a longer entry.
 const LENGTH_BYTES_MAX: u64 = 1 << 32;
 
-/// Maximum length of a line.
 const LINE_MAX: u64 = 1 << 16;
 
 /// Options for reading a trace.
@@ -58,7 +57,6 @@ enum Entries {
     Records(Merged),
 }
 
-/// The lines of a text trace.
 struct Lines {
     bytes: Bytes,
     parser: Parser,
@@ -73,7 +71,7 @@ impl Trace {
         let entries = match format.parser() {
             None => Entries::Records(Merged::open(path)?),
             Some(parser) => {
-                let bytes = file::open(path).map_err(|error| TraceError::file(path, &error))?;
+                let bytes = file::open(path)?;
                 Entries::Text(Lines { bytes, parser, line: Vec::new(), number: 0 })
             }
         };
@@ -151,10 +149,10 @@ impl Iterator for Trace {
     }
 }
 
-/// Detects the format of a file.
 fn format_of(path: &Path) -> Result<Format, TraceError> {
-    let prefix = file::read_prefix(path, DETECTION_BYTES);
-    let prefix = prefix.map_err(|error| TraceError::file(path, &error))?;
+    let mut prefix = Vec::new();
+    let read = file::open(path)?.take(DETECTION_BYTES).read_to_end(&mut prefix);
+    read.map_err(|error| TraceError::file(path, &error))?;
     if prefix.trim_ascii().is_empty() {
         let what = "it is empty".to_owned();
         return Err(TraceError::File { path: path.to_owned(), what });
@@ -166,7 +164,7 @@ impl Lines {
     fn next(&mut self, path: &Path) -> Result<Option<Entry>, TraceError> {
         loop {
             self.line.clear();
-            let mut limited = std::io::Read::take(&mut self.bytes, LINE_MAX);
+            let mut limited = (&mut self.bytes).take(LINE_MAX);
             let read = limited.read_until(b'\n', &mut self.line);
             if read.map_err(|error| TraceError::file(path, &error))? == 0 {
                 return Ok(None);

@@ -9,7 +9,7 @@ use ssdlab_time::Nanos;
 use super::{Entry, Format, ReadOptions, Trace, TraceError};
 
 /// The trace to replay, and how it is mapped to a device.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
     /// The trace's file.

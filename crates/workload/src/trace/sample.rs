@@ -10,7 +10,6 @@ use std::ops::RangeInclusive;
 /// 1 / sqrt(half of this).
 const SAMPLE_UNITS_MAX: usize = 1 << 17;
 
-/// Access counts of the sampled units.
 #[derive(Default)]
 pub struct Sample {
     units: BTreeMap<(u32, u64), Accesses>,

@@ -6,16 +6,16 @@ use ssdlab_device::Op;
 use ssdlab_time::Nanos;
 
 use super::sample::Sample;
-use super::{Entry, Format, Replay, TraceError};
+use super::{Entry, Replay, TraceError};
 
 /// Units of 4 KiB for footprints: a host's page, a drive's mapping unit.
 const UNIT_SHIFT: u32 = 12;
 
 /// Counts over all entries of a trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Statistics {
-    /// The format of the trace.
-    pub format: Format,
+    /// The name of the format of the trace.
+    pub format: &'static str,
     /// Requests by `Op::index`.
     pub requests: [u64; 4],
     /// Bytes by `Op::index`.
@@ -60,7 +60,7 @@ impl Statistics {
     /// The first invalid entry, or a trace without requests.
     pub fn collect(replay: &Replay) -> Result<Self, TraceError> {
         let mut trace = replay.open()?;
-        let mut found = Self::empty(trace.format());
+        let mut found = Self { format: trace.format().name(), ..Self::default() };
         let mut pass = Pass::default();
         for entry in trace.by_ref() {
             found.add(&entry?, &mut pass);
@@ -77,25 +77,6 @@ impl Statistics {
         found.written_footprint_bytes = pass.units.count_written() << UNIT_SHIFT;
         found.hottest_fifth = pass.units.hottest_fifth();
         Ok(found)
-    }
-
-    fn empty(format: Format) -> Self {
-        Self {
-            format,
-            requests: [0; 4],
-            bytes: [0; 4],
-            sizes: [BTreeMap::new(), BTreeMap::new()],
-            volume_ends: BTreeMap::new(),
-            footprint_bytes: 0,
-            written_footprint_bytes: 0,
-            unit_writes: 0,
-            hottest_fifth: 0.0,
-            aligned: 0,
-            sequential: 0,
-            span: Nanos::ZERO,
-            out_of_order: 0,
-            empty: 0,
-        }
     }
 
     fn add(&mut self, entry: &Entry, pass: &mut Pass) {

@@ -37,15 +37,8 @@ impl TraceFile {
 
     /// A replay of the trace; `format` is `None` to detect it.
     fn replay(&self, format: Option<&str>) -> Replay {
-        Replay {
-            path: self.path.clone(),
-            format: format.map(str::to_owned),
-            volume: None,
-            any_order: false,
-            volumes: Vec::new(),
-            requests: 0,
-            speed: None,
-        }
+        let format = format.map(str::to_owned);
+        Replay { path: self.path.clone(), format, ..Replay::default() }
     }
 
     /// The error of reading it, with `TRACE` for its path.

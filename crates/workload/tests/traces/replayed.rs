@@ -7,7 +7,7 @@ use ssdlab_device::{Device, Op};
 use ssdlab_flash::{Profile, Ssd};
 use ssdlab_time::Nanos;
 use ssdlab_workload::trace::Replay;
-use ssdlab_workload::{Job, JobError, Outcome, run};
+use ssdlab_workload::{Job, Outcome, run};
 
 use crate::TraceFile;
 
@@ -98,10 +98,7 @@ fn a_trace_that_changed_after_the_check_ends_the_job_with_its_line() {
 fn an_invalid_job_names_its_field() {
     let ssd = Ssd::new(&Profile::from_toml(PROFILE).unwrap(), 1);
     let replay = || Replay { requests: 1, ..alternating(10).replay(None) };
-    let named = |job: Job| match job.check(&ssd) {
-        Err(JobError::Field { field, .. }) => field,
-        Ok(()) => "",
-    };
+    let named = |job: Job| job.check(&ssd).map_or_else(|error| error.field, |()| "");
     assert_eq!(named(job(replay())), "");
     assert_eq!(named(job(Replay { speed: Some(0.0), ..replay() })), "replay.speed");
     assert_eq!(named(Job { threads: 2, ..job(replay()) }), "threads");

@@ -19,7 +19,6 @@ use crate::nand::{Geometry, Media, Place};
 
 const ABSENT: u32 = u32::MAX;
 
-/// Map pages in memory.
 #[derive(Clone, Debug)]
 pub struct MapCache {
     dies: u32,

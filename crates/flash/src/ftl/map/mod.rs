@@ -1,9 +1,10 @@
 //! The maps between units and flash addresses, and the part of them that is in memory.
 
 mod cache;
-mod table;
 
 pub use cache::MapCache;
+
+use rustix::mm::{Advice, madvise};
 
 use crate::nand::Ppn;
 
@@ -22,7 +23,7 @@ pub struct L2p {
 
 impl L2p {
     pub fn new(logical_units: u64) -> Self {
-        Self { entries: table::zeros(logical_units as usize) }
+        Self { entries: zeros(logical_units as usize) }
     }
 
     #[inline]
@@ -30,10 +31,9 @@ impl L2p {
         self.entries[lpn.0 as usize].checked_sub(1).map(Ppn)
     }
 
-    /// Prefetches a unit's entry.
     #[inline]
     pub fn prefetch(&self, lpn: Lpn) {
-        table::prefetch(&self.entries, lpn.0 as usize);
+        prefetch(&self.entries, lpn.0 as usize);
     }
 
     /// Maps a unit; returns its previous address.
@@ -70,7 +70,7 @@ impl P2l {
     /// All `units` addresses invalid.
     pub fn new(units: u64) -> Self {
         let units = units as usize;
-        Self { lpns: table::zeros(units), valid: table::zeros(units.div_ceil(64)) }
+        Self { lpns: zeros(units), valid: zeros(units.div_ceil(64)) }
     }
 
     /// The unit that was written to an address.
@@ -102,7 +102,7 @@ impl P2l {
     /// Prefetches an address's valid bit.
     #[inline]
     pub fn prefetch(&self, ppn: Ppn) {
-        table::prefetch(&self.valid, ppn.0 as usize / 64);
+        prefetch(&self.valid, ppn.0 as usize / 64);
     }
 
     /// Records the unit that is written to an address, and makes the address valid.
@@ -130,5 +130,42 @@ impl P2l {
         if shift > 0 && mask >> (64 - shift) > 0 {
             self.valid[word + 1] &= !(mask >> (64 - shift));
         }
+    }
+}
+
+/// The size of a huge page, below which they gain nothing.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// A large array of zeros that uses memory only where it is written, in huge pages.
+///
+/// Maps are read at random, a different 4 KiB page of the host's memory each time. Without huge
+/// pages, TLB misses take up most of the time of a simulated write.
+fn zeros<T: Copy + Default>(length: usize) -> Vec<T> {
+    let mut table = vec![T::default(); length];
+    let bytes = std::mem::size_of_val(table.as_slice());
+    let page = rustix::param::page_size();
+    let start = table.as_mut_ptr().cast::<u8>();
+    let skip = start.align_offset(page);
+    if bytes >= HUGE_PAGE_BYTES {
+        let whole = (bytes - skip) / page * page;
+        // SAFETY: the range is whole pages inside the vector; the advice changes no content.
+        // A system without huge pages refuses it, which costs speed and nothing else.
+        let _ = unsafe { madvise(start.add(skip).cast(), whole, Advice::LinuxHugepage) };
+    }
+    table
+}
+
+/// Prefetches an element into the processor's cache, without waiting for it.
+#[inline]
+fn prefetch<T>(table: &[T], index: usize) {
+    if let Some(element) = table.get(index) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch of a valid reference's address reads and writes nothing.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = element;
     }
 }

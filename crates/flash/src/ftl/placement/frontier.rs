@@ -15,15 +15,6 @@ impl Lane {
     }
 }
 
-/// The dies of each superblock that a frontier fills.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span {
-    /// All of them, along the stripe.
-    AllDies,
-    /// One: other frontiers fill the rest.
-    OneDie(u32),
-}
-
 /// The next place to write, and the partly filled pages.
 ///
 /// A *run* is consecutive units on one page: a chunk, or a page if that is shorter. A *row* is the
@@ -32,7 +23,9 @@ pub enum Span {
 pub struct Frontier {
     /// The one being filled.
     pub superblock: u32,
-    span: Span,
+    /// The die that it fills in each superblock, the rest of which others fill; `None`: all dies,
+    /// along the stripe.
+    die: Option<u32>,
     first_die: u32,
     /// Units of each superblock that it fills.
     superblock_units: u32,
@@ -53,7 +46,7 @@ pub struct Frontier {
     place: Place,
     /// Units in partly filled pages.
     pub open_units: u32,
-    /// The page being filled on each die of the span.
+    /// The page being filled on each of its dies.
     open_pages: Vec<OpenPage>,
 }
 
@@ -100,15 +93,15 @@ const NONE: u32 = u32::MAX;
 
 impl Frontier {
     /// A frontier without a superblock. It fills `superblock_units` units of each.
-    pub fn new(geometry: &Geometry, span: Span, superblock_units: u32, slc: bool) -> Self {
-        let (first_die, dies, row_units) = match span {
-            Span::AllDies => (0, geometry.dies(), geometry.open_units() as u32),
-            Span::OneDie(die) => (die, 1, geometry.multi_page_units()),
+    pub fn new(geometry: &Geometry, die: Option<u32>, superblock_units: u32, slc: bool) -> Self {
+        let (dies, row_units) = match die {
+            None => (geometry.dies(), geometry.open_units() as u32),
+            Some(_) => (1, geometry.multi_page_units()),
         };
         Self {
             superblock: NONE,
-            span,
-            first_die,
+            die,
+            first_die: die.unwrap_or(0),
             superblock_units,
             slc,
             run_units: geometry.multi_page_units().min(geometry.chunk_units),
@@ -142,7 +135,6 @@ impl Frontier {
         other.next = other.superblock_units;
     }
 
-    /// Whether its superblock has no room left.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.next == self.superblock_units
@@ -187,7 +179,7 @@ impl Frontier {
     }
 
     fn begin_run(&mut self, splitter: &Splitter) {
-        if let Span::OneDie(die) = self.span {
+        if let Some(die) = self.die {
             self.skipped = splitter.offset_on(die, self.next) - self.next;
         }
         let last = self.next + self.skipped + self.run_units - 1;
@@ -195,7 +187,7 @@ impl Frontier {
         self.run_left = self.run_units;
     }
 
-    /// The page being filled on a die of the span.
+    /// The page being filled on one of its dies.
     #[inline]
     fn open_page(&mut self, die: u32) -> &mut OpenPage {
         &mut self.open_pages[(die - self.first_die) as usize]

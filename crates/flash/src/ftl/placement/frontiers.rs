@@ -7,11 +7,10 @@
 
 use std::ops::Range;
 
-use super::frontier::{Frontier, Lane, Span};
+use super::frontier::{Frontier, Lane};
 use crate::config::{PlacementRule, Profile, Relocation};
 use crate::counters::Cause;
 
-/// The frontiers of a drive.
 #[derive(Clone, Debug)]
 pub struct Frontiers {
     all: Vec<Frontier>,
@@ -39,20 +38,17 @@ impl Frontiers {
             PlacementRule::Packed => (2 * geometry.dies(), geometry.dies()),
         };
         let separate = profile.collection.relocation == Relocation::Separate;
-        let frontier = |lane: u32| match profile.placement {
-            PlacementRule::Hinted | PlacementRule::Inferred | PlacementRule::Packed => {
-                let span = Span::OneDie(lane % group);
-                Frontier::new(geometry, span, units / group, false)
-            }
-            PlacementRule::Striped | PlacementRule::Streams(_) => {
-                Frontier::new(geometry, Span::AllDies, units, false)
-            }
+        let rule = profile.placement;
+        let stripes = matches!(rule, PlacementRule::Striped | PlacementRule::Streams(_));
+        let frontier = |lane: u32| {
+            let die = (!stripes).then_some(lane % group);
+            Frontier::new(geometry, die, units / group, false)
         };
         let for_relocations = if separate { group } else { 0 };
         let mut all: Vec<Frontier> = (0..host + for_relocations).map(frontier).collect();
         let slc = profile.slc.as_ref().map(|slc| {
             let units = slc.superblock_units(geometry);
-            all.push(Frontier::new(geometry, Span::AllDies, units, true));
+            all.push(Frontier::new(geometry, None, units, true));
             Lane(all.len() as u32 - 1)
         });
         let relocations = Lane(if separate { host } else { 0 });
@@ -61,17 +57,12 @@ impl Frontiers {
     }
 
     /// The lanes that share their superblocks with this one, including itself.
-    fn group(&self, lane: Lane) -> Range<u32> {
+    fn group(&self, lane: Lane) -> Range<usize> {
         if self.group == 1 || Some(lane) == self.slc {
-            return lane.0..lane.0 + 1;
+            return lane.index()..lane.index() + 1;
         }
         let first = lane.0 - lane.0 % self.group;
-        first..first + self.group
-    }
-
-    fn frontiers_with(&self, lane: Lane) -> &[Frontier] {
-        let Range { start, end } = self.group(lane);
-        &self.all[start as usize..end as usize]
+        first as usize..(first + self.group) as usize
     }
 
     /// This lane if it has room; else the lane of its group with the most room, the next one among
@@ -99,7 +90,8 @@ impl Frontiers {
     fn roomiest(&self, lane: Lane) -> Option<Lane> {
         let Range { start, end } = self.group(lane);
         let count = end - start;
-        let after = (0..count).map(|step| Lane(start + (lane.0 - start + step) % count));
+        let after =
+            (0..count).map(|step| Lane((start + (lane.index() - start + step) % count) as u32));
         let mut most: Option<(Lane, u32)> = None;
         for other in after {
             let room = self.all[other.index()].room();
@@ -121,13 +113,13 @@ impl Frontiers {
 
     /// Whether the superblock of a lane is full on all dies.
     pub fn is_filled(&self, lane: Lane) -> bool {
-        self.frontiers_with(lane).iter().all(Frontier::is_full)
+        self.all[self.group(lane)].iter().all(Frontier::is_full)
     }
 
     /// Continues in an erased superblock after all of the old one was filled.
     pub fn open(&mut self, lane: Lane, superblock: u32, undo_log: usize) {
-        let Range { start, end } = self.group(lane);
-        for frontier in &mut self.all[start as usize..end as usize] {
+        let group = self.group(lane);
+        for frontier in &mut self.all[group] {
             frontier.open(superblock, undo_log);
         }
     }

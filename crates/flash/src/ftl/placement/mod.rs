@@ -3,16 +3,14 @@
 mod frontier;
 mod frontiers;
 mod hinted;
-mod inferred;
 mod packed;
 mod streams;
 
 pub use frontier::{Lane, OpenPage, Slot};
 pub use frontiers::{Frontiers, Marks};
+pub use packed::Packed;
 
-use hinted::Hinted;
-use inferred::Inferred;
-use packed::Packed;
+use hinted::{Hinted, Inferred};
 use streams::Streams;
 
 use ssdlab_device::LBA_BYTES;
@@ -106,32 +104,10 @@ impl Policy {
         }
     }
 
-    /// A command with `units` units follows.
+    /// The state of packed placement, if that is the policy.
     #[inline]
-    pub fn begin_command(&mut self, units: u32) {
-        if let Self::Packed(packed) = self {
-            packed.begin_command(units);
-        }
-    }
-
-    /// Takes earlier units that must be written to the same page before the unit placed last.
-    #[inline]
-    pub fn take_pieces(&mut self) -> Option<Vec<Lpn>> {
-        if let Self::Packed(packed) = self { packed.take_pieces() } else { None }
-    }
-
-    /// All partly filled pages are programmed.
-    pub fn flushed(&mut self) {
-        if let Self::Packed(packed) = self {
-            packed.flushed();
-        }
-    }
-
-    /// Forgets what was in memory, because the power was cut.
-    pub fn power_cut(&mut self) {
-        if let Self::Packed(packed) = self {
-            packed.power_cut();
-        }
+    pub fn packed(&mut self) -> Option<&mut Packed> {
+        if let Self::Packed(packed) = self { Some(packed) } else { None }
     }
 
     /// The lane for a unit that the host writes.

@@ -97,6 +97,8 @@ impl Packed {
         }
     }
 
+    /// A command with `units` units follows.
+    #[inline]
     pub fn begin_command(&mut self, units: u32) {
         self.units_left = units as usize;
         self.begins = true;

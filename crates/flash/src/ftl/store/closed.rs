@@ -53,10 +53,8 @@ impl Closed {
         let position = self.dense.len() as u32;
         self.dense.push(superblock);
         self.by_age.push_back((superblock, now));
-        let entry = &mut self.entries[superblock as usize];
-        entry.valid = valid;
-        entry.position = position;
-        entry.closed_at = now;
+        let entry = Entry { valid, position, before: NONE, after: NONE, closed_at: now };
+        self.entries[superblock as usize] = entry;
         self.link(superblock, valid);
     }
 
@@ -97,7 +95,6 @@ impl Closed {
         self.link(superblock, valid);
     }
 
-    /// The number of closed superblocks.
     pub fn count(&self) -> usize {
         self.dense.len()
     }

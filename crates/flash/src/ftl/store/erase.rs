@@ -124,9 +124,6 @@ impl UnitStore {
     ///
     /// If only emptied ones are left, the first is erased as soon as that is safe; the partly
     /// filled pages that it waits for are padded.
-    ///
-    /// # Panics
-    /// If none is free: collection must keep one in reserve.
     pub fn take_free(&mut self, at: Nanos, media: &mut impl Media) -> (u32, Nanos) {
         let mut from = at;
         // The first emptied superblock may go back to a static cache: then erase another.

@@ -19,6 +19,7 @@ use retire::Retirement;
 pub use retire::Service;
 pub use slc::SlcCache;
 use superblocks::Superblocks;
+pub use superblocks::{Superblock, SuperblockState, Wear};
 use undo::Undo;
 
 use super::map::{L2p, Lpn};
@@ -208,7 +209,9 @@ impl UnitStore {
     /// Pads all pages that hold host data. Returns the number of padding units outside the SLC
     /// cache.
     pub fn pad_host_lanes(&mut self, at: Nanos, media: &mut impl Media) -> u32 {
-        self.placement.flushed();
+        if let Some(packed) = self.placement.packed() {
+            packed.flushed();
+        }
         if let Some(slc) = self.frontiers.slc {
             self.pad(slc, at, media);
         }

@@ -71,7 +71,9 @@ impl UnitStore {
         }
         self.undo.clear(now);
         self.buffer.clear(now);
-        self.placement.power_cut();
+        if let Some(packed) = self.placement.packed() {
+            packed.power_cut();
+        }
         lost
     }
 

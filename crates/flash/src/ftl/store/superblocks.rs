@@ -6,10 +6,55 @@ use std::collections::BinaryHeap;
 use super::closed::Closed;
 use crate::config::{Profile, WearLevelling};
 use crate::ftl::map::{Lpn, P2l};
-use crate::inspect::{Superblock, SuperblockState as State};
 use crate::nand::{Place, Ppn, Splitter};
+use SuperblockState as State;
 
-/// All superblocks of a drive.
+/// The state of a superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuperblockState {
+    /// Erased: waiting to be filled.
+    Free,
+    /// Being filled by a frontier.
+    Open,
+    /// Full: a possible victim.
+    Closed,
+    /// Being emptied by collection.
+    Victim,
+    /// Emptied: erased as soon as its former units are safe elsewhere.
+    Empty,
+    /// Out of service: its good blocks replaced bad ones.
+    Retired,
+}
+
+/// A superblock in the translation layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// Its state.
+    pub state: SuperblockState,
+    /// Its valid count.
+    pub valid: u32,
+    /// Its erase count.
+    pub erases: u32,
+    /// Whether it is in the SLC cache: it holds one bit per cell.
+    pub slc: bool,
+    /// The host stream that fills or filled it; 0 if streams are not separated.
+    pub stream: u8,
+}
+
+/// The wear of a drive: erase counts of its superblocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wear {
+    /// The lowest erase count.
+    pub erases_least: u32,
+    /// The mean erase count.
+    pub erases_mean: f64,
+    /// The highest erase count.
+    pub erases_most: u32,
+    /// The mean in percent of the rated P/E cycles, possibly more than 100; `None` if the profile
+    /// does not state them (`flash.endurance`).
+    pub percentage_used: Option<f64>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Superblocks {
     pub splitter: Splitter,
@@ -54,9 +99,6 @@ impl Superblocks {
 
     /// Opens a free superblock: the one erased least often if wear is levelled; among equals, and
     /// without wear levelling, the one that has been free for longest.
-    ///
-    /// # Panics
-    /// If none is free: collection must keep one in reserve.
     pub fn take_free(&mut self) -> u32 {
         let next = self.free.pop();
         let Reverse((_, _, superblock)) = next.expect("collection keeps a free superblock");
@@ -190,6 +232,19 @@ impl Superblocks {
 
     pub fn is_free(&self, superblock: u32) -> bool {
         self.table[superblock as usize].state == State::Free
+    }
+
+    /// The wear of the flash, rated for `endurance` P/E cycles.
+    pub fn wear(&self, endurance: Option<u32>) -> Wear {
+        let erases = self.table.iter().map(|superblock| superblock.erases);
+        let count = self.table.len() as f64;
+        let sum: f64 = erases.clone().map(f64::from).sum();
+        Wear {
+            erases_least: erases.min().expect("a drive has superblocks"),
+            erases_mean: sum / count,
+            erases_most: self.erases_most,
+            percentage_used: endurance.map(|cycles| 100.0 * sum / count / f64::from(cycles)),
+        }
     }
 
     pub fn valid_sum(&self) -> u64 {

@@ -28,13 +28,10 @@ pub fn has_magic(prefix: &[u8]) -> bool {
     prefix.starts_with(&MAGIC.to_le_bytes())
 }
 
-/// A record of a file.
 pub enum Record {
     /// An issued request.
     Entry(Entry),
-    /// Another event.
     Other,
-    /// The end of the file.
     End,
 }
 

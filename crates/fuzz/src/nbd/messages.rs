@@ -1,13 +1,14 @@
-//! Checks replies: well formed, each to a request that was sent, with the data that was written.
+//! Parses and repairs the requests of an input, and checks the replies: well formed, each to a
+//! request that was sent, with the data that was written.
 
 use std::collections::BTreeMap;
 
-use super::requests::sent_requests;
 use crate::harness::Setup;
 use ssdlab_testing::nbd::{
-    CMD_BLOCK_STATUS, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES, OPT_ABORT,
-    OPT_EXPORT_NAME, OPT_GO, OPT_STRUCTURED_REPLY, OPTION_MAGIC, OPTION_REPLY_MAGIC, REP_ACK,
-    Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC, number,
+    CMD_BLOCK_STATUS, CMD_DISC, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, CMD_WRITE_ZEROES,
+    OPT_ABORT, OPT_EXPORT_NAME, OPT_GO, OPT_STRUCTURED_REPLY, OPTION_MAGIC, OPTION_REPLY_MAGIC,
+    REP_ACK, REQUEST_BYTES, REQUEST_MAGIC, Request, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC,
+    number,
 };
 use ssdlab_testing::{CAPACITY, UNIT};
 
@@ -18,8 +19,72 @@ const CHUNK_ERROR: u16 = 0x8001;
 /// The server disconnects a client that sends more options, or a longer export name.
 const OPTIONS_MAX: usize = 1000;
 const OPTION_BYTES_MAX: usize = 64 << 10;
+/// The server closes the connection at a write with a longer payload.
+const PAYLOAD_MAX: u32 = 64 << 20;
+/// Total length of the reads of a repaired input: longer ones only take time.
+const READS_MAX: u32 = 4 << 20;
 
-/// A cursor over bytes.
+/// Parses a request; returns its magic number and the request.
+fn parse(bytes: &[u8]) -> Option<(u32, Request)> {
+    (bytes.len() >= REQUEST_BYTES).then(|| {
+        let request = Request {
+            flags: number(&bytes[4..6]) as u16,
+            kind: number(&bytes[6..8]) as u16,
+            cookie: number(&bytes[8..16]),
+            offset: number(&bytes[16..24]),
+            length: number(&bytes[24..28]) as u32,
+        };
+        (number(&bytes[..4]) as u32, request)
+    })
+}
+
+fn payload_length(request: &Request) -> u32 {
+    if request.kind == CMD_WRITE { request.length } else { 0 }
+}
+
+/// The requests of `input`, with correct magic numbers and unique cookies.
+pub fn repaired(input: &[u8]) -> Vec<u8> {
+    let (mut rest, mut out, mut cookie, mut reads) = (input, Vec::new(), 0, READS_MAX);
+    while let Some((_, mut request)) = parse(rest) {
+        cookie += 1;
+        request.cookie = cookie;
+        if request.kind == CMD_READ {
+            request.length = request.length.min(reads);
+            reads -= request.length;
+        }
+        out.extend(request.bytes());
+        rest = &rest[REQUEST_BYTES..];
+        let payload = (payload_length(&request) as usize).min(rest.len());
+        out.extend(&rest[..payload]);
+        rest = &rest[payload..];
+    }
+    out.extend(rest);
+    out
+}
+
+/// The requests that the server parses, each with its payload, and whether the connection ends
+/// properly: with a disconnect, or after the last byte of a request.
+fn sent_requests(mut rest: &[u8]) -> (Vec<(Request, &[u8])>, bool) {
+    let mut requests = Vec::new();
+    while let Some((magic, request)) = parse(rest) {
+        if magic != REQUEST_MAGIC {
+            return (requests, false);
+        }
+        if request.kind == CMD_DISC {
+            return (requests, true);
+        }
+        rest = &rest[REQUEST_BYTES..];
+        let payload = payload_length(&request);
+        if payload > PAYLOAD_MAX || payload as usize > rest.len() {
+            return (requests, false);
+        }
+        let (data, after) = rest.split_at(payload as usize);
+        requests.push((request, data));
+        rest = after;
+    }
+    (requests, rest.is_empty())
+}
+
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -38,7 +103,6 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The reply to a request.
 #[derive(Default)]
 struct Reply<'a> {
     errno: u32,
