@@ -14,7 +14,7 @@ endif
 
 # Two calls of pip at once would spoil the environment.
 .NOTPARALLEL:
-.PHONY: help demo test test-guest test-fresh check bench lint build site fuzz
+.PHONY: help demo test test-long test-guest test-fresh check bench lint build site fuzz
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -27,8 +27,14 @@ test: .venv/stamp-native .venv/stamp-test ## all tests: Rust, then Python
 	@failed=0; \
 	cargo test --workspace --quiet || failed=1; \
 	cargo test --package ssdlab-wire --features model --lib --quiet model || failed=1; \
-	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest -n logical || failed=1; \
+	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest -n $$(($$(nproc) + 1)) || failed=1; \
 	exit $$failed
+
+PART ?= all
+SEED ?= 0
+test-long: .venv/stamp-native .venv/stamp-test ## proofs by number, for an hour or two: make test-long PART=heal SEED=7
+	@tools/setup.sh test-tools
+	@tools/test_long.sh $(PART) $(SEED)
 
 test-guest: .venv/stamp-native .venv/stamp-test ## Linux guests in QEMU on served twins: fetch their packages, test (an hour)
 	@tools/setup.sh guest

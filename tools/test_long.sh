@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests that prove by number: what `make test` does some dozens or thousands of times, done many
-# times more, with random numbers from SEED. Runs all parts, or one.
+# The tests that prove by number: what `make test` tries some dozens or thousands of times is tried
+# many times more, with random numbers from SEED. Runs all parts, or one.
 #
 # Usage: tools/test_long.sh [PART [SEED]]     PART: one of those below, all, or rotate (the part and
 #                                             the seed of today)
@@ -11,10 +11,10 @@ export PATH="$PATH:/usr/sbin:/sbin"
 
 parts=(parsers commands twin sessions model power witness heal images speed)
 
-# Inputs of the parsers and of the NBD and NVMe/TCP sessions, mutated 100,000 times each.
-parsers() { corpus nbd_negotiation nvme_pdu profile trace; }
-commands() { corpus nbd_session nvme_command control; }
-corpus() {
+# Stored inputs of the parsers and of both protocols, mutated 100,000 times each.
+parsers() { mutations nbd_negotiation nvme_pdu profile trace; }
+commands() { mutations nbd_session nvme_command control; }
+mutations() {
     local target
     for target in "$@"; do
         cargo test --release --quiet --package ssdlab-fuzz --test corpus -- \
@@ -22,22 +22,19 @@ corpus() {
     done
 }
 
-# 50,000 sequences of requests, rests and power cuts on small twins; 20,000 mutated profiles.
-twin() {
-    PROPTEST_CASES=50000 cargo test --quiet --package ssdlab-flash --test twin sequences &&
-        PROPTEST_CASES=20000 cargo test --quiet --package ssdlab-flash --test twin profile
-}
+# 20,000 sequences of requests, rests and power cuts on small twins, and 20,000 mutated profiles.
+twin() { SSDLAB_TEST_SCALE=20 cargo test --quiet --package ssdlab-flash --test twin -- mutated any_step; }
 
-# 50,000 mutated sessions of each protocol against a server with other clients; 100,000 commands.
+# 50,000 mutated sessions of NBD and of NVMe/TCP while other clients work; a million mutated
+# commands.
 sessions() {
-    SSDLAB_MUTATIONS=50000 cargo test --quiet --package ssdlab-server mutated &&
-        SSDLAB_MUTATIONS=100000 cargo test --quiet --package ssdlab-nvme mutated
+    SSDLAB_TEST_SCALE=100 cargo test --quiet --package ssdlab-server --package ssdlab-nvme mutated
 }
 
-# 50,000 thread schedules of clients that reconnect during power cuts.
+# 60,000 schedules of the threads of clients that reconnect during power cuts.
 model() {
-    SSDLAB_SCHEDULES=50000 \
-        cargo test --package ssdlab-wire --features model --lib --quiet model::the_server
+    SSDLAB_TEST_SCALE=20 \
+        cargo test --package ssdlab-wire --features model --lib --quiet model::no_schedule
 }
 
 # 1,000 power cuts under clients of both protocols.
@@ -49,7 +46,7 @@ power() {
 # 1,000 power cuts of honest twins and 1,000 of lying ones, checked by the witness.
 witness() { "$python" tools/witness_cuts.py --cuts 1000 --seed "$seed"; }
 
-# 300 kills and power cuts of a heal, in each of its three ways.
+# 300 kills and power cuts of heals, in each of the three ways to heal.
 heal() {
     local way
     for way in file device frozen; do
@@ -57,25 +54,23 @@ heal() {
     done
 }
 
-# Every state in which a crash can leave a heal, and a file system on a twin.
-images() {
-    "$python" bench/crash_images.py heal && "$python" bench/crash_images.py twin
-}
+# Every state in which a crash can leave a healed device, and a file system on a twin.
+images() { "$python" bench/crash_images.py heal && "$python" bench/crash_images.py twin; }
 
 # The tests that measure wall-clock time.
 speed() { SSDLAB_TIMED=1 "$python" -m pytest -q tests/serve/test_heal.py; }
 
 part=${1:-all}
-seed=${2:-1}
+seed=${2:-0}
 days=$(($(date +%s) / 86400))
 if [ "$part" = rotate ]; then
-    part=${parts[$((days % ${#parts[@]}))]} seed=$days
+    part=${parts[days % ${#parts[@]}]} seed=$days
 fi
 if ! [[ "$seed" =~ ^[0-9]+$ ]] || ! [[ " all ${parts[*]} " == *" $part "* ]]; then
     echo "usage: tools/test_long.sh [PART [SEED]]; PART is all, rotate or one of: ${parts[*]}" >&2
     exit 2
 fi
-export SSDLAB_SEED=$seed PROPTEST_RNG_SEED=$seed
+export SSDLAB_TEST_SEED=$seed PROPTEST_RNG_SEED=$seed
 [ "$part" = all ] || parts=("$part")
 
 failed=0

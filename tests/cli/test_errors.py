@@ -176,13 +176,16 @@ def test_results_that_cannot_be_stored_are_refused_in_one_line(
     assert list(full.glob("*/*.part")) == []
 
 
-def test_a_full_standard_output_is_one_line(refused: Refused, ssdlab: Program) -> None:
+def test_a_full_standard_output_is_one_line(executable: str, tmp_path: Path) -> None:
+    words = ("run", "aging", TWIN, "--size", "16MiB", "--json", "--quiet")
     with Path("/dev/full").open("w") as full:
-        done = ssdlab(
-            *("run", "aging", TWIN, "--size", "16MiB", "--json", "--quiet"),
-            capture_output=False,
+        done = subprocess.run(
+            [executable, *words],
             stdout=full,
             stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=tmp_path,
         )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "standard output cannot be written" in done.stderr

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import short_rests
 from built import built, copied
 from reader import Reader
 
@@ -22,9 +23,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """
     programs = tmp_path_factory.mktemp("programs")
     package = Path(ssdlab.__file__).parents[1]
-    call = 'import sys; sys.argv[0] = "ssdlab"; from ssdlab.cli import main; main()'
+    program = Path(short_rests.__file__)
     paths = f"PYTHONPATH='{package}'${{PYTHONPATH:+:$PYTHONPATH}}"
-    _program(programs / "ssdlab", f"{paths} exec '{sys.executable}' -c '{call}'")
+    _program(programs / "ssdlab", f"{paths} exec '{sys.executable}' '{program}'")
     _program(programs / "python", f"{paths} exec '{sys.executable}'")
     if os.geteuid() == 0:
         _program(programs / "sudo", "exec")

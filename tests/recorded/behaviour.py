@@ -185,6 +185,7 @@ def _parameter(each: Any) -> dict[str, Any]:
 def _helps() -> dict[str, list[str]]:
     """All help texts; from a process of its own, whose terminal is 100 columns wide."""
     surroundings = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    surroundings["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     command = [sys.executable, __file__, "print-help"]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=True)
     helps: dict[str, list[str]] = json.loads(done.stdout)

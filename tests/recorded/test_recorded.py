@@ -103,6 +103,7 @@ def test_an_old_interrupted_run_is_gone_on_with(
     shutil.copytree(old / "interrupted" / where, run)
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["plan"]["long_rest_s"] = 0.0
+    manifest["plan"]["rests_s"] = [0.1] * len(manifest["plan"]["rests_s"])
     if where == "directory":
         manifest["wish"]["target"] = str(drive_directory)
     (run / "manifest.json").write_text(json.dumps(manifest))

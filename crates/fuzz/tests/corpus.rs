@@ -1,7 +1,7 @@
 //! Runs the stored corpus of each target, and mutations of it, with a stable toolchain.
 //!
 //! `cargo test --release -p ssdlab-fuzz -- --ignored mutated 2>/dev/null` runs 100,000 mutations of
-//! each target, or as many as `FUZZ_MUTATIONS` says. The mutations are the same every time.
+//! each target. `SSDLAB_TEST_SEED=1` selects others, and `SSDLAB_TEST_SCALE=10` ten times as many.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use flate2::read::GzDecoder;
 use ssdlab_engine::pacing::wall_clock_now;
 use ssdlab_fuzz::{LimitedAllocator, TARGETS, run};
+use ssdlab_testing::{scaled, seed};
 use ssdlab_time::Random;
 use tar::Archive;
 
@@ -19,7 +20,7 @@ use tar::Archive;
 static ALLOCATOR: LimitedAllocator = LimitedAllocator;
 
 /// Mutations of each target by default.
-const MUTATIONS: u64 = 100_000;
+const MUTATIONS: u32 = 100_000;
 /// Changes of an input, at most.
 const CHANGES_MAX: u64 = 8;
 /// Values at the limits of the formats' fields.
@@ -59,12 +60,11 @@ fn replay(target: &str) {
 }
 
 fn run_mutations(target: &str) {
-    let count = std::env::var("FUZZ_MUTATIONS")
-        .map_or(MUTATIONS, |count| count.parse().expect("FUZZ_MUTATIONS is a number"));
+    let count = u64::from(scaled(MUTATIONS));
     let corpus: Vec<Vec<u8>> = stored(target).into_iter().map(|(_, input)| input).collect();
     let start = wall_clock_now();
     let mut slowest = Duration::ZERO;
-    for number in 0..count {
+    for number in (0..count).map(|number| seed() * count + number) {
         let input = mutated(&corpus, &mut Random::new(number, target));
         let begin = wall_clock_now();
         if let Err(panic) = catch_unwind(|| run(target, &input)) {

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from forked import Program
+from short_rests import shorten_rests
 
 from ssdlab.records import read_run
 
@@ -178,23 +179,14 @@ def test_runs_are_stored_in_the_working_directory_or_in_out(
 
 
 def test_a_directory_and_a_block_device_with_consent_are_measured(
-    executable: str, drive_directory: Path, loop_device: Callable[..., Path], tmp_path: Path
+    ssdlab: Program, drive_directory: Path, loop_device: Callable[..., Path]
 ) -> None:
+    words = ("--size", "16MiB", "--quick", "--json")
     targets = {str(drive_directory): (), str(loop_device(32)): ("--destroy-data",)}
-    words = ("--size", "16MiB", "--quick", "--json", "--out", str(tmp_path / "out"))
-    started = [
-        subprocess.Popen(
-            [executable, "run", "aging", target, *words, *more],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for target, more in targets.items()
-    ]
-    for process, target in zip(started, targets, strict=True):
-        stdout, stderr = process.communicate()
-        assert process.returncode == 0, stderr
-        result = json.loads(stdout)
+    for target, more in targets.items():
+        done = ssdlab("run", "aging", target, *words, *more, prepare=shorten_rests)
+        assert done.returncode == 0, done.stderr
+        result = json.loads(done.stdout)
         assert set(result) == KEYS
         assert (result["target"], result["virtual"]) == (target, False)
         assert len(result["measures"]) == 5

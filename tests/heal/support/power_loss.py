@@ -8,6 +8,7 @@ from sample_device import Device
 from ssdlab.heal.device import whole
 from ssdlab.heal.device.drive import DirectDevice
 from ssdlab.heal.device.windows import Window
+from ssdlab.heal.options import HealOptions
 
 
 class PowerLoss(Exception):  # noqa: N818 -- an event, not an error of the program
@@ -36,10 +37,10 @@ class TornWrite:
         monkeypatch.setattr(DirectDevice, "write", write)
 
 
-def crash(device: Device, at: int, min_bytes: int = 0) -> None:
+def crash(device: Device, at: int, min_bytes: int = 0, options: HealOptions | None = None) -> None:
     """Heals the device until power is lost during a write."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(whole, "current_session", lambda _: "before the power cut")
         TornWrite(at, min_bytes, patch)
         with pytest.raises(PowerLoss):
-            device.heal()
+            device.heal(options)

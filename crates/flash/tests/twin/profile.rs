@@ -4,6 +4,7 @@ use crate::small::{PROFILE, Twin, profile, profile_with, replaced};
 use proptest::prelude::*;
 use ssdlab_device::Op;
 use ssdlab_flash::Profile;
+use ssdlab_testing::scaled;
 
 /// For each text in the profile, its replacement and a part of the error message.
 fn assert_errors(cases: &[(&str, &str, &str)]) {
@@ -190,7 +191,7 @@ fn mutated() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scaled(1000), ..ProptestConfig::default() })]
 
     #[test]
     fn mutated_profiles_do_not_panic_the_parser(text in mutated()) {

@@ -6,6 +6,7 @@
 use proptest::prelude::*;
 use ssdlab_device::{Completion, Device, Hint, Lba, Op, Request, Wait};
 use ssdlab_flash::{Profile, Ssd};
+use ssdlab_testing::scaled;
 use ssdlab_time::Nanos;
 
 /// Two dies, superblocks of 16 units, 192 units visible.
@@ -215,7 +216,7 @@ impl CheckedDrive {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scaled(1000), ..ProptestConfig::default() })]
 
     #[test]
     fn maps_and_counts_agree_after_any_step(

@@ -17,7 +17,8 @@ use ssdlab_testing::nvme::*;
 const ALL_NAMESPACES: u32 = u32::MAX;
 /// Log page identifier.
 const FDP_EVENTS: u8 = 0x23;
-const MUTATIONS: u64 = 20_000;
+const MUTATIONS: u32 = 20_000;
+const SEED: u64 = 7;
 
 /// What a controller completed: a line for each successful command, or for each group of them.
 struct Transcript {
@@ -218,7 +219,7 @@ impl Transcript {
 
     fn mutations(&mut self, controller: &Controller) {
         self.group("mutated", |group| {
-            mutations::run(controller, MUTATIONS, |entry, data, completion| {
+            mutations::run(controller, MUTATIONS, SEED, |entry, data, completion| {
                 let has_timestamps = entry.0[0] == GET_LOG_PAGE && entry.0[40] == FDP_EVENTS;
                 let data = if has_timestamps { &[][..] } else { &data.received };
                 group.note(&dwords(entry), completion, data);

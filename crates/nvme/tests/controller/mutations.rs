@@ -6,9 +6,7 @@ use ssdlab_time::Random;
 use crate::controller;
 use crate::memory::{Memory, admin, io};
 use ssdlab_testing::nvme::*;
-use ssdlab_testing::{CAPACITY, DriveOptions};
-
-const MUTATIONS: u64 = 100_000;
+use ssdlab_testing::{CAPACITY, DriveOptions, scaled, seed};
 
 /// Valid commands, and whether they are I/O commands.
 fn templates() -> Vec<(bool, Entry)> {
@@ -76,11 +74,12 @@ fn mutate(entry: &mut Entry, random: &mut Random) {
 /// Submits mutated commands; `each` gets a command with its data and completion.
 pub fn run(
     controller: &Controller,
-    count: u64,
+    count: u32,
+    seed: u64,
     mut each: impl FnMut(&Entry, &Memory, Option<Completion>),
 ) {
     let templates = templates();
-    let mut random = Random::new(7, "submissions");
+    let mut random = Random::new(seed, "submissions");
     for _ in 0..count {
         let (is_io, mut entry) = templates[random.below(templates.len() as u64) as usize];
         mutate(&mut entry, &mut random);
@@ -105,17 +104,18 @@ pub fn run(
 }
 
 #[test]
-fn a_hundred_thousand_mutated_commands_complete_and_the_drive_still_works() {
+fn mutated_commands_complete_and_the_drive_still_works() {
     let controller = controller(DriveOptions { streams: 4, ..DriveOptions::default() });
-    let (mut succeeded, mut refused) = (0, 0);
-    run(&controller, MUTATIONS, |_, _, completion| {
+    let (mut succeeded, mut refused) = (0_u32, 0_u32);
+    let count = scaled(10_000);
+    run(&controller, count, seed(), |_, _, completion| {
         if let Some(completion) = completion {
             let is_success = completion.status.is_success();
-            succeeded += u64::from(is_success);
-            refused += u64::from(!is_success);
+            succeeded += u32::from(is_success);
+            refused += u32::from(!is_success);
         }
     });
-    let enough = MUTATIONS / 20;
+    let enough = count / 20;
     assert!(succeeded > enough && refused > enough, "{succeeded} succeeded, {refused} refused");
     controller.set_property(CC, 0).unwrap();
     controller.set_property(CC, CC_ENABLE).unwrap();

@@ -15,7 +15,9 @@ mod write_log;
 
 mod prelude {
     pub use ssdlab_testing::nbd::*;
-    pub use ssdlab_testing::{CAPACITY, Control, DriveOptions, FakeDrive, UNIT, runs, wait_until};
+    pub use ssdlab_testing::{
+        CAPACITY, Control, DriveOptions, FakeDrive, UNIT, runs, scaled, wait_until,
+    };
 
     pub use crate::test_server::TestServer;
 }

@@ -30,18 +30,13 @@ fn valid_session() -> Vec<u8> {
     bytes
 }
 
-/// The number of mutated sessions; `SSDLAB_FUZZ=100000` sets another.
-fn session_count() -> u32 {
-    std::env::var("SSDLAB_FUZZ").map_or(3000, |count| count.parse().expect("a number"))
-}
-
 #[test]
 fn a_mutated_session_does_not_affect_other_clients() {
     let server = TestServer::default();
     let witness = RefCell::new(server.client());
     let session = valid_session();
     let mutations = vec((0..session.len(), any::<u8>()), 1..6);
-    let config = ProptestConfig::with_cases(session_count());
+    let config = ProptestConfig::with_cases(scaled(500));
     proptest!(config, |(changed in mutations, keep in 0..session.len())| {
         let mut mutated = session.clone();
         for (at, byte) in changed {

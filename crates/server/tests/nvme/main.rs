@@ -15,7 +15,9 @@ mod test_server;
 
 mod prelude {
     pub use ssdlab_testing::nvme::*;
-    pub use ssdlab_testing::{CAPACITY, DriveOptions, MAX_TRANSFER, TIMEOUT, wait_until};
+    pub use ssdlab_testing::{
+        CAPACITY, DriveOptions, MAX_TRANSFER, TIMEOUT, scaled, seed, wait_until,
+    };
 
     pub use crate::test_server::TestServer;
 }

@@ -7,11 +7,6 @@ use ssdlab_time::Random;
 
 use crate::prelude::*;
 
-/// The number of mutated scripts; `SSDLAB_MUTATIONS` sets another.
-fn mutations() -> u64 {
-    std::env::var("SSDLAB_MUTATIONS").map_or(1500, |number| number.parse().unwrap())
-}
-
 fn connect(name: &str, queue: u16, controller: u16) -> Vec<u8> {
     let data = host_data(name, controller);
     capsule(Entry::connect(queue).data(data.len(), SGL_IN_CAPSULE), &data, 0)
@@ -82,8 +77,8 @@ fn mutated_pdus_are_answered_or_end_their_own_connection() {
     let target = TestServer::default();
     let (_admin, controller) = target.admin(0);
     let mut honest = target.io(64, controller, 0);
-    let mut random = Random::new(11, "units");
-    for number in 0..mutations() {
+    let mut random = Random::new(seed(), "units");
+    for number in 0..u64::from(scaled(500)) {
         let mut script = if number % 2 == 0 {
             admin_script(&target.name)
         } else {
