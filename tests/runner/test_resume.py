@@ -17,7 +17,7 @@ from ssdlab.experiments.aging.measure import Plan, measure
 from ssdlab.records import Recording
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.progress import Report
-from ssdlab.runner.resume import ResumeState
+from ssdlab.runner.resume import ResumeState, _is_complete
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.target import Twin, parse_target
 
@@ -117,3 +117,10 @@ def test_a_recorded_outcome_has_the_percentiles_of_the_measured_one(
     assert int(np.sum(recorded.outcome.latency["count"])) == row["requests"]
     assert recorded.outcome.percentiles_ns()
     assert resume.take(step, job) is None
+
+
+@pytest.mark.parametrize(("end_ns", "complete"), [(2_990_000_000, True), (1_500_000_000, False)])
+def test_a_timed_step_is_complete_after_its_time(end_ns: int, *, complete: bool) -> None:
+    job = Job(op="read", length_bytes=MIB, block_bytes=4096, seconds=2.0)
+    row = {"errors": 0, "start_ns": 1_000_000_000, "end_ns": end_ns, "bytes": MIB}
+    assert _is_complete(row, job) == complete

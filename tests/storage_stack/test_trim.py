@@ -335,6 +335,16 @@ def test_discarded_and_used_bytes_are_read_from_sysfs(captured: Any) -> None:
     assert discarded_bytes(device, captured.sys) is None
 
 
+def test_discarded_bytes_are_counted_in_512_bytes_on_a_drive_with_4_kib_sectors(
+    captured: Any,
+) -> None:
+    files = {"stat": "10 0 80 1 20 0 160 2 0 3 4 5 0 2048 6 7 8"}
+    captured.disk("nvme0n1", "259:0", NVME, {**files, "queue/logical_block_size": "4096"})
+    device = device_by_name("nvme0n1", captured.sys)
+    assert device is not None
+    assert discarded_bytes(device, captured.sys) == 2048 * 512
+
+
 def test_used_bytes_of_a_loop_device_are_the_blocks_of_its_file(
     captured: Any, tmp_path: Path
 ) -> None:

@@ -17,8 +17,9 @@ pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 const CNTLID_MAX: u16 = 0xffef;
 /// Entries of the Error Information log page.
 pub const ERROR_LOG_ENTRIES: usize = 64;
-/// Types of FDP events that can be enabled. Not modelled: events of what the drive does by itself
-/// (moving data).
+/// Types of FDP events that can be enabled. Modelled: a reclaim unit that was left before it was
+/// full, and a write with an invalid placement identifier. Not modelled: events of what the drive
+/// does by itself (moving data).
 pub const FDP_EVENT_TYPES: [u8; 2] = [RU_NOT_FULLY_WRITTEN, INVALID_PLACEMENT_IDENTIFIER];
 /// The FDP Events log page keeps the newest events up to this number.
 pub const FDP_EVENTS_MAX: usize = 63;

@@ -223,7 +223,7 @@ impl Client {
 
     /// Whether the server has closed the connection.
     pub fn is_closed(&mut self) -> bool {
-        matches!(self.stream.read(&mut [0; 1]), Ok(0) | Err(_))
+        matches!(in_time(self.stream.read(&mut [0; 1])), Ok(0) | Err(_))
     }
 
     pub fn receive(&mut self, count: usize) -> Vec<u8> {
@@ -232,7 +232,15 @@ impl Client {
 
     fn try_receive(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; count];
-        self.stream.read_exact(&mut bytes)?;
+        in_time(self.stream.read_exact(&mut bytes))?;
         Ok(bytes)
     }
+}
+
+/// The result of a read. Panics after a timeout: a server that says nothing has not disconnected.
+fn in_time<T>(result: io::Result<T>) -> io::Result<T> {
+    if let Err(error) = &result {
+        assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "no answer within {TIMEOUT:?}");
+    }
+    result
 }

@@ -236,8 +236,8 @@ fn broken(variant: Variant, trigger: Trigger) -> String {
         let message = payload.downcast_ref::<String>().map(String::as_str);
         let message = message.or_else(|| payload.downcast_ref::<&str>().copied());
         let message = message.expect("a panic has a message");
-        // If two tasks panic at once, Shuttle reports that instead of the broken promise.
-        if !message.contains("still unwinding a panic") {
+        // A second task that panics, or finds a lock poisoned, hides the broken promise.
+        if !["still unwinding a panic", "PoisonError"].iter().any(|each| message.contains(each)) {
             return message.to_owned();
         }
     }

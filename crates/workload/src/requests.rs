@@ -39,8 +39,11 @@ enum Source {
 struct Generator {
     ops: OpMix,
     pattern: Pattern,
-    /// Used instead of pattern, sizes and hint if the job lists its requests.
-    list: Option<RequestList>,
+    /// If not empty, used instead of pattern, sizes and hint: the requests that the job lists,
+    /// repeated from the start after the last one.
+    list: Vec<ListedRequest>,
+    /// The next request of the list.
+    next: usize,
     sizes: SizeMix,
     durable: bool,
     hint: HintKind,
@@ -49,9 +52,6 @@ struct Generator {
     /// Bytes of the requests not generated yet.
     bytes_left: u64,
 }
-
-/// The list of a job, repeated from the start after the last request.
-type RequestList = std::iter::Cycle<std::vec::IntoIter<ListedRequest>>;
 
 impl Requests {
     /// The requests of a checked job, for a device with this sector size.
@@ -163,11 +163,12 @@ impl Generator {
             longest: sizes.longest(),
         };
         let list = match &job.pattern {
-            PatternKind::Listed { list } => Some(list.clone().into_iter().cycle()),
-            _ => None,
+            PatternKind::Listed { list } => list.clone(),
+            _ => Vec::new(),
         };
         Self {
             list,
+            next: 0,
             ops: OpMix::new(job),
             pattern: Pattern::new(&job.pattern, area, job.seed),
             sizes,
@@ -192,8 +193,8 @@ impl Generator {
             request.blocks = blocks.unwrap_or_else(|| self.sizes.draw());
             request.durable = self.durable && request.op == Op::Write;
             request.hint = Hint::None;
-            if let Some(list) = &mut self.list {
-                let listed = list.next().expect("the list was checked to be not empty");
+            if let Some(listed) = self.list.get(self.next) {
+                self.next = (self.next + 1) % self.list.len();
                 request.lba = Lba::from_bytes(listed.offset_bytes);
                 request.blocks = (listed.length_bytes / LBA_BYTES) as u32;
                 if request.op == Op::Write {
@@ -203,7 +204,7 @@ impl Generator {
             self.bytes_left = self.bytes_left.saturating_sub(request.bytes());
             count += 1;
         }
-        if self.list.is_some() {
+        if !self.list.is_empty() {
             return count;
         }
         self.pattern.place(&mut requests[..count]);

@@ -5,6 +5,7 @@ use crate::sequences::{CheckedDrive, step};
 use crate::small::{Twin, profile, profile_with, profile_with_lines};
 use proptest::prelude::*;
 use ssdlab_device::{Device, Op};
+use ssdlab_testing::scaled;
 use ssdlab_time::{Nanos, Random};
 
 const UNIT: u64 = 4096;
@@ -146,7 +147,7 @@ fn two_drives_in_one_process_are_independent() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: scaled(64), ..ProptestConfig::default() })]
 
     #[test]
     fn maps_agree_and_no_request_is_lost_after_any_step(

@@ -1,6 +1,7 @@
 //! Negotiation, commands and limits of the protocol.
 
 use std::io::Write;
+use std::os::unix::net::UnixStream;
 
 use ssdlab_engine::{Drive, Store};
 
@@ -25,6 +26,21 @@ fn an_export_is_listed_described_and_selected() {
     assert_eq!(client.option(99, b"x")[0].0, 1 << 31 | 1);
     assert_eq!(client.option(7, &go_data(b"")).last().unwrap().0, 1);
     client.write(0, &[1; 512]);
+}
+
+#[test]
+fn an_export_is_selected_by_export_name() {
+    let server = TestServer::default();
+    for (flags, zeros) in [(1_u32, 124), (3, 0)] {
+        let mut client = Client::over(UnixStream::connect(&server.socket).unwrap());
+        client.receive(18);
+        client.stream.write_all(&flags.to_be_bytes()).unwrap();
+        client.stream.write_all(&option(OPT_EXPORT_NAME, b"toy")).unwrap();
+        assert_eq!(client.receive(8), CAPACITY.to_be_bytes());
+        client.receive(2); // the transmission flags
+        assert_eq!(client.receive(zeros), vec![0; zeros]);
+        client.write(0, &[1; 512]);
+    }
 }
 
 #[test]

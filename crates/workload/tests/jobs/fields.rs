@@ -92,7 +92,7 @@ fn an_invalid_field_is_named_with_its_allowed_values() {
     let extents = |list| pattern(Extents { list, random: false });
     let mixed = |mix: &[(u64, f64)]| Job { block_bytes: 0, block_mix: mix.to_vec(), ..valid() };
     let sync = Sync::Flush { every: 1 };
-    let [stream_0, stream] = [0, 256].map(|number| HintKind::Stream { number });
+    let (overwrite, stream) = (HintKind::Overwrite, HintKind::Stream { number: 256 });
     for (job, message) in [
         (Job { queue_depth: 0, ..valid() }, "queue_depth is 0; may be 1 to 1024"),
         (Job { interval_ms: 0, ..valid() }, "interval_ms is 0; may be 1 or more"),
@@ -122,7 +122,7 @@ fn an_invalid_field_is_named_with_its_allowed_values() {
         (extents(vec![(0, 512)]), "pattern.extents.list is [0, 512]; may be"),
         (extents(vec![(1 << 20, 4096)]), "pattern.extents.list is [1048576, 4096]; may be"),
         (Job { hint: stream, ..valid() }, "hint.stream.number is 256; may be 0 to 255"),
-        (Job { hint: stream_0, ..Job::new(Op::Read) }, "hint is given; may be none unless op is"),
+        (Job { hint: overwrite, ..Job::new(Op::Read) }, "hint is given; may be none unless op is"),
         (Job { threads: 0, ..valid() }, "threads is 0; may be 1 to 256"),
         (Job { threads: 200, length_bytes: 1 << 16, ..valid() }, "threads is 200; may be 1 to 16"),
         (Job { amount_bytes: 0, ..valid() }, "amount_bytes is 0; may be one block or more"),
