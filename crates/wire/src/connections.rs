@@ -64,7 +64,11 @@ impl<C: Disconnect> Connections<C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(u64, C)>> {
-        self.open.lock().expect("no panic while locked")
+        self.open.lock().unwrap_or_else(|poisoned| {
+            // `Registration` is dropped during a panic too; a second panic would abort.
+            assert!(std::thread::panicking(), "no panic while locked");
+            poisoned.into_inner()
+        })
     }
 }
 
