@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ssdlab.device import Drive
+from ssdlab.doctor import read_map as read_map_module
 from ssdlab.doctor.read_map import BLOCK, PIECE, Budget, Range, ranges, read_map, unsteady
 from ssdlab.storage_stack.extents import Extent, ExtentFlag, merged, read_extents
 
@@ -74,6 +77,22 @@ def test_the_map_of_a_real_file_is_in_file_order_and_does_not_modify_it(
     assert not speeds.through_cache
     after = path.stat()
     assert (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
+
+
+def test_a_piece_that_only_one_reading_found_slow_is_shown_fast(
+    drive_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, extents = _file(drive_directory, 16)
+    readings: Counter[int] = Counter()
+
+    def seconds(_drive: Drive, part: Range, _path: Path) -> float:
+        readings[part.offset] += 1
+        return 1.0 if (part.offset, readings[part.offset]) == (PIECE, 1) else 0.1
+
+    monkeypatch.setattr(read_map_module, "_seconds", seconds)
+    pieces = read_map(path, extents, Budget(UNLIMITED_S, 1 << 40)).pieces
+    assert readings[PIECE] > 1, "it is read again"
+    assert [piece.seconds for piece in pieces] == [0.1] * 4
 
 
 @pytest.mark.parametrize(
