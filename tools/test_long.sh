@@ -58,7 +58,7 @@ heal() {
 images() { "$python" bench/crash_images.py heal && "$python" bench/crash_images.py twin; }
 
 # The tests that measure wall-clock time.
-speed() { SSDLAB_TIMED=1 "$python" -m pytest -q tests/serve/test_heal.py; }
+speed() { SSDLAB_TIMED=1 "$python" -m pytest -q --timeout=3600 tests/serve/test_heal.py; }
 
 part=${1:-all}
 seed=${2:-0}

@@ -16,6 +16,7 @@ from rig import Serve, need
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 4000
+pytestmark = pytest.mark.timeout(PATIENCE_S + 200)
 KERNELS = ("6.1", "6.12")
 
 
