@@ -49,7 +49,12 @@ def test_a_server_that_disconnects_is_reported_and_the_socket_is_closed(
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()
-        refusal = Thread(target=lambda: server.accept()[0].close())
+
+        def refuse() -> None:
+            connection, _ = server.accept()
+            connection.close()
+
+        refusal = Thread(target=refuse)
         refusal.start()
         with pytest.raises(TargetError, match="the peer closed the connection"):
             nbd.NbdTarget(f"nbd+unix:///?socket={path}", "fdatasync")
