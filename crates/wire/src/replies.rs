@@ -49,3 +49,28 @@ impl Replies {
         if self.immediate.is_empty() { Ok(()) } else { self.immediate.send(stream) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ssdlab_engine::pacing::{Clock, wall_clock_now};
+    use ssdlab_engine::{LatencyCompensation, Pace};
+
+    use super::Replies;
+
+    #[test]
+    fn delayed_replies_are_sent_when_due_and_then_no_longer_counted() {
+        let mut replies = Replies::default();
+        let (due, later) = (wall_clock_now(), wall_clock_now() + Duration::from_secs(3600));
+        replies.add(Some(later), |out| out.bytes().extend(b"later"));
+        replies.add(Some(due), |out| out.bytes().extend(b"first,"));
+        replies.add(Some(due), |out| out.bytes().extend(b"second"));
+        assert_eq!(replies.delayed_bytes, 17);
+        let clock = Clock::start(Pace::None, LatencyCompensation::default());
+        let mut sent = Vec::new();
+        replies.send(&mut sent, &clock).unwrap();
+        assert_eq!(sent, b"first,second");
+        assert_eq!((replies.delayed_bytes, replies.next_due()), (5, Some(later)));
+    }
+}

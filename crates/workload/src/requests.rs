@@ -182,6 +182,7 @@ impl Generator {
     /// Generates requests up to the job's amount; returns their number.
     fn generate(&mut self, requests: &mut [Request]) -> usize {
         let (op, blocks) = (self.ops.single(), self.sizes.single());
+        let is_listed = !self.list.is_empty();
         let mut count = 0;
         for request in &mut *requests {
             if self.bytes_left == 0 {
@@ -193,18 +194,13 @@ impl Generator {
             request.blocks = blocks.unwrap_or_else(|| self.sizes.draw());
             request.durable = self.durable && request.op == Op::Write;
             request.hint = Hint::None;
-            if let Some(listed) = self.list.get(self.next) {
-                self.next = (self.next + 1) % self.list.len();
-                request.lba = Lba::from_bytes(listed.offset_bytes);
-                request.blocks = (listed.length_bytes / LBA_BYTES) as u32;
-                if request.op == Op::Write {
-                    request.hint = listed.hint.into();
-                }
+            if is_listed {
+                self.take_listed(request);
             }
             self.bytes_left = self.bytes_left.saturating_sub(request.bytes());
             count += 1;
         }
-        if !self.list.is_empty() {
+        if is_listed {
             return count;
         }
         self.pattern.place(&mut requests[..count]);
@@ -212,6 +208,18 @@ impl Generator {
             self.add_hints(&mut requests[..count]);
         }
         count
+    }
+
+    /// Gives a request the address, length and hint of the next one of the list.
+    #[inline(never)]
+    fn take_listed(&mut self, request: &mut Request) {
+        let listed = &self.list[self.next];
+        self.next = (self.next + 1) % self.list.len();
+        request.lba = Lba::from_bytes(listed.offset_bytes);
+        request.blocks = (listed.length_bytes / LBA_BYTES) as u32;
+        if request.op == Op::Write {
+            request.hint = listed.hint.into();
+        }
     }
 
     fn add_hints(&mut self, requests: &mut [Request]) {

@@ -1,6 +1,6 @@
 //! Limits on clients: connections, time for the handshake, memory for payloads.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -19,6 +19,20 @@ fn clients_beyond_the_maximum_are_refused_until_others_leave() {
     clients.pop();
     wait_until(|| server.server.connections() != 3);
     assert_eq!(server.client().read(0, 512), [0; 512]);
+}
+
+#[test]
+fn the_65th_control_connection_is_refused_until_another_leaves() {
+    let server = TestServer::with_limits(Limits::default());
+    let answers = || -> io::Result<Control> {
+        let mut control = Control::connect(&server.control)?;
+        control.try_send(r#"{"do": "counters"}"#).map(|_| control)
+    };
+    let mut open: Vec<Control> = (0..64).map(|_| answers().unwrap()).collect();
+    assert!(answers().is_err());
+    assert!(open[0].verb("counters")["refused_connections"].as_u64() >= Some(1));
+    open.pop();
+    wait_until(|| answers().is_ok());
 }
 
 #[test]
