@@ -10,8 +10,10 @@ may_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 
 apt_install() {
     say "installing $* (Debian packages)"
-    DEBIAN_FRONTEND=noninteractive apt-get -qq update >/dev/null &&
-        DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install "$@" >/dev/null
+    # Another apt-get, such as that of unattended upgrades, may hold the locks.
+    apt-get -qq update >/dev/null || say "trying with the package lists that are there"
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 \
+        --no-install-recommends install "$@" >/dev/null
 }
 
 # The Python for the virtual environment: $PYTHON, or the first that is new enough.

@@ -123,6 +123,7 @@ mod tests {
         log.record(&Change::Zero(4096..8192), false).unwrap();
         log.record(&Change::Zero(4096..4096), false).unwrap();
         log.record(&Change::Flush, false).unwrap();
+        assert_eq!(number(&std::fs::read(&path).unwrap(), 2), 3, "entries after a flush");
         log.mark("here").unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let sectors: Vec<&[u8]> = bytes.chunks(512).collect();
