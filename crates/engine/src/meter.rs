@@ -121,15 +121,18 @@ mod tests {
     fn commands_count_by_kind_and_writes_by_hint() {
         let mut meter = Meter::default();
         let completed = Nanos::new(150);
-        for (result, hint) in [(Ok(()), Hint::Stream(1)), (Err(EIO), Hint::None)] {
+        let (succeeded, failed) = (Ok(()), Err(EIO));
+        for (result, hint) in
+            [(succeeded, Hint::Stream(1)), (failed, Hint::None), (succeeded, Hint::None)]
+        {
             let write = Command { hint, ..Command::new(Operation::Write, 0, 512) };
             let accepted = Accepted { result, completed, due: None, corruption: None };
             meter.after(&write, &accepted, Nanos::new(50));
         }
         let stats = meter.of(Operation::Zero { may_trim: true });
         let counts = (stats.commands, stats.failed, stats.bytes, stats.latency);
-        assert_eq!(counts, (2, 1, 1024, Nanos::new(200)));
+        assert_eq!(counts, (3, 1, 1536, Nanos::new(300)));
         let counters: Vec<_> = meter.hint_counters().map(|(_, value)| value).collect();
-        assert_eq!(counters, [Some(1.0), Some(1.0), Some(0.0), Some(0.0)]);
+        assert_eq!(counters, [Some(2.0), Some(1.0), Some(0.0), Some(0.0)]);
     }
 }

@@ -154,3 +154,57 @@ fn drive_geometry(profile: &Profile) -> Geometry {
         persistently_isolated: profile.collection.relocation == Relocation::Mixed,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ssdlab_device::{Device, Lba, Op, Request, Wait};
+    use ssdlab_engine::Drive;
+    use ssdlab_flash::Profile;
+
+    use super::TwinDrive;
+
+    const PROFILE: &str = r#"
+[drive]
+model = "Small"
+capacity = "128 MiB"
+interface = "nvme"
+[link]
+bandwidth = "3200 MiB/s"
+max_transfer = "256 KiB"
+[flash]
+channels = 1
+dies_per_channel = 2
+planes = 2
+page = "16 KiB"
+pages_per_block = 16
+read = "50 us"
+program = "500 us"
+erase = "3500 us"
+channel_bandwidth = "800 MiB/s"
+[ftl]
+spare = 0.2
+[buffer]
+size = "4 MiB"
+"#;
+
+    #[test]
+    fn the_health_log_counts_written_programmed_and_erased_bytes() {
+        let mut drive = TwinDrive::new(&Profile::from_toml(PROFILE).unwrap(), 0);
+        let write_bytes = 128_u64 << 10;
+        for number in 0..3 * drive.capacity_bytes() / write_bytes {
+            let lba = Lba::from_bytes(number * write_bytes % drive.capacity_bytes());
+            let blocks = (write_bytes / 512) as u32;
+            drive.submit_timed(Request::new(0, Op::Write, lba, blocks));
+            drive.reap(Wait::One, &mut Vec::new()).unwrap();
+        }
+        drive.submit_timed(Request::flush(0));
+        let health = drive.health();
+        let counters = drive.counters();
+        let count = |name| counters.iter().find(|each| each.0 == name).unwrap().1.unwrap();
+        assert_eq!(health.written_bytes, 3 * drive.capacity_bytes());
+        assert!(health.programmed_bytes >= health.written_bytes);
+        assert!(count("erases") > 0.0);
+        // An erase block of a die: 16 pages of 16 KiB in each of 2 planes.
+        assert_eq!(health.erased_bytes, count("erases") as u64 * (512 << 10));
+    }
+}

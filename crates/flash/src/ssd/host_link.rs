@@ -81,3 +81,47 @@ impl HostLink {
         Nanos::transfer(bytes, self.link.bandwidth)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ssdlab_time::Nanos;
+
+    use super::HostLink;
+    use crate::config::{Interface, Profile};
+
+    const PROFILE: &str = r#"
+[drive]
+model = "Link"
+capacity = "128 MiB"
+interface = "nvme"
+[link]
+bandwidth = "1024 MiB/s"
+max_transfer = "256 KiB"
+[flash]
+channels = 1
+dies_per_channel = 1
+planes = 1
+page = "16 KiB"
+pages_per_block = 16
+read = "50 us"
+program = "500 us"
+erase = "3500 us"
+channel_bandwidth = "800 MiB/s"
+[ftl]
+spare = 0.2
+[buffer]
+size = "4 MiB"
+"#;
+
+    #[test]
+    fn sata_transfers_in_one_direction_at_a_time_and_nvme_in_both() {
+        let transfer = Nanos::transfer(128 << 10, 1 << 30);
+        for (interface, both) in [(Interface::Nvme, 1), (Interface::Sata, 2)] {
+            let mut profile = Profile::from_toml(PROFILE).unwrap();
+            profile.link.interface = interface;
+            let mut link = HostLink::new(&profile);
+            assert_eq!(link.receive(Nanos::ZERO, 128 << 10), transfer);
+            assert_eq!(link.send(Nanos::ZERO, 128 << 10).get(), both * transfer.get());
+        }
+    }
+}
