@@ -84,42 +84,37 @@ impl HostLink {
 
 #[cfg(test)]
 mod tests {
-    use ssdlab_time::Nanos;
+    use ssdlab_time::{Calendar, Nanos};
 
     use super::HostLink;
-    use crate::config::{Interface, Profile};
+    use crate::config::{Interface, Link};
 
-    const PROFILE: &str = r#"
-[drive]
-model = "Link"
-capacity = "128 MiB"
-interface = "nvme"
-[link]
-bandwidth = "1024 MiB/s"
-max_transfer = "256 KiB"
-[flash]
-channels = 1
-dies_per_channel = 1
-planes = 1
-page = "16 KiB"
-pages_per_block = 16
-read = "50 us"
-program = "500 us"
-erase = "3500 us"
-channel_bandwidth = "800 MiB/s"
-[ftl]
-spare = 0.2
-[buffer]
-size = "4 MiB"
-"#;
+    fn host_link(interface: Interface) -> HostLink {
+        let none = Nanos::ZERO;
+        let link = Link {
+            interface,
+            bandwidth: 1 << 30,
+            read_overhead: none,
+            write_overhead: none,
+            read_command: none,
+            write_command: none,
+            max_transfer: 256 << 10,
+        };
+        HostLink {
+            unit_bytes: 4096,
+            unit_time: Nanos::transfer(4096, link.bandwidth),
+            link,
+            to_host: Calendar::default(),
+            from_host: Calendar::default(),
+            processor: Calendar::default(),
+        }
+    }
 
     #[test]
     fn sata_transfers_in_one_direction_at_a_time_and_nvme_in_both() {
         let transfer = Nanos::transfer(128 << 10, 1 << 30);
         for (interface, both) in [(Interface::Nvme, 1), (Interface::Sata, 2)] {
-            let mut profile = Profile::from_toml(PROFILE).unwrap();
-            profile.link.interface = interface;
-            let mut link = HostLink::new(&profile);
+            let mut link = host_link(interface);
             assert_eq!(link.receive(Nanos::ZERO, 128 << 10), transfer);
             assert_eq!(link.send(Nanos::ZERO, 128 << 10).get(), both * transfer.get());
         }
