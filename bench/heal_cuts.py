@@ -24,6 +24,7 @@ from pathlib import Path
 
 from ssdlab.device import ServeOptions, serve
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "attached"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "serve"))
 
 from cuts import cut_once, examine, kill_once, make
