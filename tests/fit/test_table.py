@@ -63,7 +63,10 @@ def test_rows_are_read_from_toml_and_csv(tmp_path: Path) -> None:
         (('[steady]\nhidden_spare = "700 %"\n',), "from 0.01 to 90 %"),
         (('[cache]\nbuffer = "0 MiB"\n',), "buffer is 0 MiB"),
         (("[cache]\nbuffer = 8\n",), "with its unit"),
-        (('[fsync]\nclass = "safe"\n',), "must be one of protected, volatile, ignores flush"),
+        (
+            ('[fsync]\nclass = "safe"\n',),
+            "must be one of protected, volatile, ignores flush, protected or ignores flush",
+        ),
         (('[[suite.row]]\ntest = "random 4k"\nmean = "4 MiB/s"\n',), "row has no op"),
         (('[[suite.row]]\ntest = "x"\nop = "read"\nmean = "4 MB"\n',), "MiB/s or us"),
         (('[[suite.row]]\ntest = "x"\nop = "read"\nmean = 47\n',), "row has no unit"),

@@ -24,6 +24,7 @@ def _drive(**more: Any) -> dict[str, Any]:
         (_drive(model="SOME SSD", transport="nvme-tcp"), "volatile"),
         (_drive(model="SOME SSD", transport="virtio"), "unknown"),
         (_drive(model="INTEL SSDSC2BB480G6"), "protected"),
+        (_drive(model="Samsung SSD 870 EVO 480GB"), "unknown"),
         (_drive(model="KXG50ZNV512G TOSHIBA", transport="nvme"), "volatile"),
         (_drive(model=None), "unknown"),
     ],
@@ -41,7 +42,7 @@ def test_with_several_drives_the_worst_class_counts() -> None:
     assert protection_of_drives([]).cache_class == "unknown"
 
 
-def test_the_users_data_sheet_has_priority_over_a_twins_profile() -> None:
+def test_a_twins_profile_is_not_read_but_the_users_data_sheet_is() -> None:
     with open_for_run(TargetOptions(Twin("toshiba-xg5", 1 << 30), 1 << 20)) as target:
-        assert protection_of(target).cache_class == "volatile"
+        assert protection_of(target).cache_class == "unknown"
         assert protection_of(target, "protected").cache_class == "protected"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError, UsageError
+from ssdlab.experiments.fsync.analysis import UNDECIDED
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, measure_cache, measure_spare
 from ssdlab.fit.parameters import Estimate
@@ -50,14 +51,26 @@ def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[
         if _has_no_slc(measurement) and get_value(profile, SLC) is not None:
             yield _exact(SLC, None)
         if measurement.experiment == "fsync":
-            for key, value in _WRITE_CACHE_CLASSES.get(measurement.text("class") or "", {}).items():
-                yield _exact(key, value)
+            yield from _write_cache(measurement.text("class") or "")
 
 
 def _has_no_slc(results: Measurement) -> bool:
     """Whether writes dropped to their sustained rate and no SLC cache was found."""
     dropped = results.experiment == "cache" and results.number("lasting_mib_per_s") is not None
     return dropped and "slc_mib" in results.findings and results.number("slc_mib") is None
+
+
+def _write_cache(name: str) -> Iterator[Estimate]:
+    """The guarantees of a write cache of this class.
+
+    A flush that costs nothing has the same timing with protection and without any effect. The twin
+    gets the protection, and the number counts as not determined.
+    """
+    if name == UNDECIDED:
+        yield Estimate("buffer.power_loss_protection", True, False, True, determined=False)
+        yield Estimate("buffer.honours_flush", True, False, True, determined=False)
+    for key, value in _WRITE_CACHE_CLASSES.get(name, {}).items():
+        yield _exact(key, value)
 
 
 def _dies(profile: str, units: int, where: str) -> Iterator[Estimate]:

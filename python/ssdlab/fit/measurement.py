@@ -100,7 +100,7 @@ FINDINGS: Final = {
 
 Sizes may be given in any unit of bytes.
 """
-CLASSES: Final = ("protected", "volatile", "ignores flush")
+CLASSES: Final = ("protected", "volatile", "ignores flush", "protected or ignores flush")
 
 
 def columns_of(name: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ _LABELS: Final = {
     "stripe_bytes": "Stripe (one chunk on each die)",
     "superblock_bytes": "Superblock",
     "buffer_bytes": "Write buffer",
+    "slc_bytes": "SLC cache",
     "power_loss_protection": "Protected against power loss",
     "write_cache": "Write cache",
     "rotational": "Rotating disk",

@@ -1,22 +1,21 @@
 """Whether a drive's write cache survives power loss. This cannot be measured.
 
 On a drive with power-loss protection a flush costs nothing and is honest; on any other drive a
-flush that costs nothing is not carried out. Sources, best first: the user, the twin's profile, a
-shipped profile of the same model, and what the drive reports to the kernel.
+flush that costs nothing is not carried out. Sources, best first: the user, a shipped profile of the
+same model, and what the drive reports to the kernel. A twin is treated as a drive of unknown model:
+its profile is the answer, so the experiment must not read it.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from ssdlab import profiles
+from ssdlab.profiles.models import stated_value
 from ssdlab.runner.open_target import OpenTarget
 
 CacheClass = Literal["protected", "volatile", "unknown"]
-_RELIABLE_KINDS: Final = frozenset({"datasheet", "measured"})
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ def protection_of(target: OpenTarget, data_sheet: CacheClass = "unknown") -> Pow
     if data_sheet != "unknown":
         return PowerLossProtection(data_sheet, "the data sheet, as the user says")
     if target.is_virtual:
-        protected = bool(target.identity["power_loss_protection"])
-        return PowerLossProtection("protected" if protected else "volatile", "the twin's profile")
+        return PowerLossProtection("unknown", "a twin has no data sheet")
     return protection_of_drives(target.identity.get("drives", ()))
 
 
@@ -48,13 +46,10 @@ def protection_of_drives(drives: Sequence[Mapping[str, Any]]) -> PowerLossProtec
 
 
 def _of_drive(drive: Mapping[str, Any]) -> PowerLossProtection:
-    model = str(drive.get("model") or "")
-    for name in profiles.names():
-        protected = _in_profile(tomllib.loads(profiles.load(name)), model)
-        if protected is not None:
-            return PowerLossProtection(
-                "protected" if protected else "volatile", f"the profile {name}"
-            )
+    stated = stated_value(str(drive.get("model") or ""), "buffer.power_loss_protection")
+    if stated is not None:
+        cache_class: CacheClass = "protected" if stated.value else "volatile"
+        return PowerLossProtection(cache_class, f"the profile {stated.profile}")
     if drive.get("write_cache") == "write through":
         # The kernel then sends no flushes. Root may have set this although the drive has a cache.
         return PowerLossProtection("protected", "the drive, which reports no volatile write cache")
@@ -63,15 +58,3 @@ def _of_drive(drive: Mapping[str, Any]) -> PowerLossProtection:
         return PowerLossProtection("volatile", "the drive, which reports a volatile write cache")
     # SATA drives report an enabled write cache whether or not they have capacitors.
     return PowerLossProtection("unknown", "no source")
-
-
-def _in_profile(profile: Mapping[str, Any], model: str) -> bool | None:
-    """Whether a profile says that this model is protected; None if it does not cover it.
-
-    The last word of a profile's model is the maker's part number, which the drive reports.
-    """
-    part_number = str(profile["drive"]["model"]).split()[-1].lower()
-    value = profile.get("buffer", {}).get("power_loss_protection")
-    if part_number not in model.lower() or not isinstance(value, Mapping):
-        return None
-    return bool(value["value"]) if value.get("kind") in _RELIABLE_KINDS else None

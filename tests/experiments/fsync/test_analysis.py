@@ -19,7 +19,7 @@ NO_WARNINGS: frozenset[str] = frozenset()
         (Probe(5, 11, 81), "volatile", "volatile"),  # 76 us: the fastest flash
         (Probe(5, 11, 79), "volatile", "ignores flush"),
         (Probe(45, 84, 45), "protected", "protected"),
-        (Probe(45, 84, 45), "unknown", "ignores flush"),
+        (Probe(45, 84, 45), "unknown", "protected or ignores flush"),
         (Probe(45, 84, 45), "volatile", "ignores flush"),
         (Probe(400, 60, 420), "protected", "protected"),
         (Probe(400, 60, 420), "unknown", None),  # slow even with nothing to flush

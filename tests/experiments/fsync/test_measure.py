@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 from ssdlab import profiles
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.errors import UsageError
-from ssdlab.experiments.fsync.analysis import conclude
+from ssdlab.experiments.fsync.analysis import UNDECIDED, conclude
 from ssdlab.experiments.fsync.measure import Plan, measure
 from ssdlab.experiments.fsync.measure import plan as make_plan
 from ssdlab.experiments.fsync.parameters import Fsync
 from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.power_loss_protection import CacheClass
 from ssdlab.runner.progress import Report
 from ssdlab.runner.session import RunSession
 from ssdlab.storage_stack.cache import resident_bytes
@@ -58,9 +60,9 @@ def _row(conclusion: Conclusion, mode: str, in_flight: int) -> dict[str, Any]:
 @pytest.mark.parametrize("slc", ["", SLC], ids=["", "slc"])
 @pytest.mark.parametrize(
     ("buffer", "expected"),
-    [(PROTECTED, "protected"), (VOLATILE, "volatile"), (IGNORING, "ignores flush")],
+    [(PROTECTED, UNDECIDED), (VOLATILE, "volatile"), (IGNORING, UNDECIDED)],
 )
-def test_the_class_is_correct_with_and_without_an_slc_cache_and_elided_zeros(
+def test_the_class_comes_from_timing_alone_with_and_without_slc_cache_and_elided_zeros(
     tmp_path: Path, buffer: str, expected: str, slc: str, zeros: str
 ) -> None:
     conclusion = conclude(_evidence(_twin(tmp_path, f"{buffer}\n{zeros}", slc)))
@@ -71,14 +73,22 @@ def test_the_class_is_correct_with_and_without_an_slc_cache_and_elided_zeros(
 
 
 def test_the_verdict_on_a_drive_that_ignores_flushes_is_a_suspicion(tmp_path: Path) -> None:
-    conclusion = conclude(_evidence(_twin(tmp_path, IGNORING)))
-    assert "or it ignores flushes; only a power cut can prove it" in conclusion.verdict
-
-
-def test_the_users_data_sheet_decides_about_a_fast_flush(tmp_path: Path) -> None:
-    plan = Plan(SMALL.size, SMALL.seconds, SMALL.repeats, "protected")
+    plan = replace(SMALL, data_sheet="volatile")
     conclusion = conclude(_evidence(_twin(tmp_path, IGNORING), plan))
-    assert conclusion.findings["class"].value == "protected"
+    assert "it seems to ignore flushes; only a power cut can prove it" in conclusion.verdict
+
+
+@pytest.mark.parametrize(
+    ("data_sheet", "expected"),
+    [("unknown", UNDECIDED), ("protected", "protected"), ("volatile", "ignores flush")],
+)
+def test_only_the_data_sheet_decides_about_a_fast_flush_never_the_twins_profile(
+    tmp_path: Path, data_sheet: CacheClass, expected: str
+) -> None:
+    plan = replace(SMALL, data_sheet=data_sheet)
+    for buffer in (PROTECTED, IGNORING):
+        conclusion = conclude(_evidence(_twin(tmp_path, buffer), plan))
+        assert conclusion.findings["class"].value == expected
 
 
 def test_a_twin_has_only_direct_modes_and_waits_for_each_synced_write(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 `class` compares a flush right after a write with one that has nothing to flush. If the first takes
 longer by at least the program time of flash, the write was still in volatile memory ("volatile").
 If not, the drive needs no flush ("protected") or ignores it ("ignores flush"). Timing cannot
-distinguish these two, so the stated properties of the drive decide, and "ignores flush" is only a
-suspicion.
+distinguish these two. If the drive's protection is stated somewhere, that decides, and "ignores
+flush" is only a suspicion; else the class is "protected or ignores flush".
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ PENALTY_MIN: Final = 1.1
 NOT_ONE_DRIVE: Final = frozenset({"virtual", "network", "composed", "page-cache-below"})
 """With one of these warnings, the class describes the storage stack, not one drive."""
 WITNESS: Final = "only a power cut can prove it: run ssdlab witness"
+UNDECIDED: Final = "protected or ignores flush"
+"""The class of a drive whose flushes cost nothing, if nothing states whether it is protected."""
 _WRITE, _FLUSH = 1, 3  # values of the column `op`
 
 
@@ -207,16 +209,18 @@ def class_of(probe: Probe, claim: str, source: str, warnings: frozenset[str]) ->
     if max(probe.write_us, probe.flush_us) >= ORDINARY_PROGRAM_US:
         why = f"{times}: slow enough that the data may already have been in flash"
         return _class(None, f"{why}; {WITNESS}")
-    memory = (
-        f"volatile according to {source}"
-        if claim == "volatile"
-        else "perhaps volatile (not stated)"
-    )
     why = (
         f"{times}: no flash can be programmed that fast ({PROGRAM_US:.0f} us), so the write was "
-        f"still in memory, which is {memory}. This is a suspicion: {WITNESS}"
+        "still in memory"
     )
-    return _class("ignores flush", why)
+    if claim == "volatile":
+        why += f", which is volatile according to {source}. This is a suspicion: {WITNESS}"
+        return _class("ignores flush", why)
+    why += (
+        ": the drive needs no flush, or it ignores flushes. Nothing states whether its write cache "
+        f"is protected: give --data-sheet; {WITNESS}"
+    )
+    return _class(UNDECIDED, why)
 
 
 def _class(name: str | None, why: str) -> Finding:
@@ -239,8 +243,10 @@ def _verdict(findings: dict[str, Finding], evidence: Evidence) -> str:
     behaviour = {
         "volatile": f"{subject} holds writes in volatile memory until a flush ({_time(flush)})",
         "protected": f"{subject} needs no flush: its write cache is stated to be protected",
-        "ignores flush": f"{subject} completes flushes before flash can hold the data: its write "
-        f"cache is protected although nothing states so, or it ignores flushes; {WITNESS}",
+        "ignores flush": f"{subject} completes flushes before flash can hold the data, although "
+        f"its write cache is stated to be volatile: it seems to ignore flushes; {WITNESS}",
+        UNDECIDED: f"{subject} completes flushes before flash can hold the data: its write cache "
+        f"is protected, or it ignores flushes. The data sheet says which (--data-sheet); {WITNESS}",
         None: f"Timing does not show whether flushes are honoured; {WITNESS}",
     }
     name = findings["class"].value

@@ -140,9 +140,10 @@ def _method(run: Run) -> Method:
     meaning = (
         "The penalty is the speed of direct writes, one at a time, divided by the speed with "
         "fsync after each write. The class says what a flush does. Volatile: it waits for the "
-        "flash. Protected: it need not wait, because the drive has power-loss protection according "
-        "to its maker. Ignores flush: it is answered at once by a drive not known to be protected, "
-        "which is a suspicion."
+        "flash. Protected: it need not wait, because the drive has power-loss protection, "
+        "according to its maker. Ignores flush: it is answered at once by a drive whose cache is "
+        "stated to be volatile, which is a suspicion. Protected or ignores flush: it is answered "
+        "at once, and nothing states whether the drive is protected."
     )
     own = () if run.manifest.virtual else (_MEMORY, _ZEROS, _JOURNAL)
     return Method(done, meaning, (_FAST, _SLOW, *own))
