@@ -22,7 +22,6 @@ from ssdlab.experiments.trim.analysis import conclude
 from ssdlab.experiments.trim.blocks import blocks_of, middle
 from ssdlab.experiments.trim.content import BLOCK, digests, tally
 from ssdlab.experiments.trim.measure import Plan, measure, plan
-from ssdlab.experiments.trim.measure_twin import reads_back
 from ssdlab.experiments.trim.parameters import Trim
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
@@ -225,7 +224,7 @@ def test_a_killed_run_leaves_no_file(drive_directory: Path) -> None:
 
 def test_a_twin_unmaps_trimmed_blocks_and_relocates_less() -> None:
     conclusion, codes = _run("twin:toshiba-xg5")
-    assert _found(conclusion) == (True, "none", "zeros")
+    assert _found(conclusion) == (True, "none", None)
     full, trimmed = (conclusion.findings[f"waf_{name}"].value for name in ("full", "trimmed"))
     assert isinstance(full, float)
     assert isinstance(trimmed, float)
@@ -233,13 +232,12 @@ def test_a_twin_unmaps_trimmed_blocks_and_relocates_less() -> None:
     assert codes == []
 
 
-def test_a_twin_reads_back_as_its_profile_says(tmp_path: Path) -> None:
+def test_what_a_twins_trimmed_blocks_read_as_is_not_taken_from_its_profile(tmp_path: Path) -> None:
     text = profiles.load("toshiba-xg5") + '\n[trim]\nreads_back = "old data"\n'
     (tmp_path / "drive.toml").write_text(text)
     conclusion, _ = _run(f"twin:{tmp_path}/drive.toml")
-    assert _found(conclusion) == (True, "none", "old data")
-    assert reads_back('[trim]\nreads_back = { value = "old data", kind = "guess" }') == "old data"
-    assert reads_back("") == "zeros"
+    assert _found(conclusion) == (True, "none", None)
+    assert "ssdlab serve" in conclusion.findings["reads_back"].why
 
 
 @pytest.mark.parametrize("size", [0, 2 * MIB, 8 * MIB + 4096])

@@ -1,14 +1,13 @@
 """Trim on a twin: reads of trimmed blocks sense no flash, and trimmed space reduces relocation.
 
 A twin stores no data. Only a read of a mapped block senses flash, so the number of senses shows
-whether a trim unmapped the blocks. The profile's `trim.reads_back` says what a host
-would read. The benefit is measured on the same drive scaled to 1 GiB: it is filled, one half is
-overwritten at random, the other half is trimmed, and the first half is overwritten again.
+whether a trim unmapped the blocks. The benefit is measured on the same drive scaled to 1 GiB: it is
+filled, one half is overwritten at random, the other half is trimmed, and the first half is
+overwritten again.
 """
 
 from __future__ import annotations
 
-import tomllib
 from typing import Any, Final
 
 import msgspec
@@ -46,14 +45,7 @@ def measure(session: RunSession, plan: Plan) -> None:
     session.observe("units_trimmed", trimmed["host_trims"] - written["host_trims"])
     session.observe("senses_written", written["host_senses"] - before["host_senses"])
     session.observe("senses_trimmed", after["host_senses"] - trimmed["host_senses"])
-    session.observe("reads_back", detail=reads_back(session.target.profile or ""))
     _measure_benefit(session, plan)
-
-
-def reads_back(profile: str) -> str:
-    """A profile's `trim.reads_back`: what trimmed blocks read as; "zeros" by default."""
-    value: Any = tomllib.loads(profile).get("trim", {}).get("reads_back", "zeros")
-    return str(value["value"] if isinstance(value, dict) else value)
 
 
 def _whole(op: Op, size: int, block: int = MIB) -> Job:

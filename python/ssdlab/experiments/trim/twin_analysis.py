@@ -17,7 +17,6 @@ def conclude(evidence: Evidence) -> Conclusion:
         ended = ENDINGS[evidence.outcome]
         return Conclusion(rows, {}, f"{ended} before all was measured: too little to tell.")
     reaches = known["units_trimmed"] == known["mapping_units"] and known["senses_trimmed"] == 0
-    back = evidence.observed("reads_back")[-1]["detail"]
     why = (
         f"reading the region took {known['senses_written']:.0f} flash reads (senses) when written "
         f"and {known['senses_trimmed']:.0f} when trimmed"
@@ -25,7 +24,7 @@ def conclude(evidence: Evidence) -> Conclusion:
     findings = {
         "reaches": Finding(reaches, "", None, None, why),
         "layer": Finding("none" if reaches else "drive", "", None, None, "a twin is one layer"),
-        "reads_back": Finding(back, "", None, None, "the profile's trim.reads_back"),
+        "reads_back": Finding(None, "", None, None, _NO_DATA),
         "waf_full": Finding(known["waf_full"], "x", None, None, _WHY_FULL),
         "waf_trimmed": Finding(known["waf_trimmed"], "x", None, None, _WHY_TRIMMED),
     }
@@ -36,6 +35,7 @@ _NAMES = (
     *("mapping_units", "units_trimmed", "senses_written", "senses_trimmed"),
     *("waf_full", "waf_trimmed"),
 )
+_NO_DATA = "a twin stores no data; to read a trimmed block back, serve the twin (ssdlab serve)"
 _WHY_FULL = "half of the drive overwritten at random, the other half full"
 _WHY_TRIMMED = "the same after the other half was trimmed"
 
