@@ -1,4 +1,4 @@
-"""Finds a drive's chunk, stripe and number of units, or that it has no regular stripe.
+"""Finds a drive's chunk, stripe and number of units, or that none was found.
 
 Repeats the search of the run (`search.search`) with the recorded results of its probes.
 """
@@ -74,7 +74,7 @@ def _rows(evidence: Evidence, results: dict[str, list[ProbeResult]]) -> list[dic
 
 def _findings(layout: Layout) -> dict[str, Finding]:
     if layout.chunk is None or layout.stripe is None or layout.rates is None:
-        irregular = "there is no regular stripe"
+        irregular = "no regular stripe was found"
         sizes = {name: _number(None, "KiB", irregular) for name in ("chunk_kib", "stripe_kib")}
         return {
             **sizes,
@@ -105,7 +105,7 @@ def _number(value: float | None, unit: str, why: str) -> Finding:
 
 def _sentence(layout: Layout) -> str:
     if layout.chunk is None or layout.stripe is None:
-        return f"No regular stripe: {layout.why}."
+        return f"No regular stripe was found: {layout.why}."
     return (
         f"A stripe of {layout.stripe // KIB} KiB: chunks of {layout.chunk // KIB} KiB on "
         f"{layout.units} units in turn."

@@ -15,18 +15,25 @@ from typing import Any, Final
 
 from ssdlab.device import Aligned, Extents, Job, Outcome
 from ssdlab.experiments.stripe.parameters import Stripe
-from ssdlab.experiments.stripe.probes import Probe, ProbeResult, probe_result, run_procedure
+from ssdlab.experiments.stripe.probes import (
+    DEPTH,
+    Probe,
+    ProbeResult,
+    probe_result,
+    run_procedure,
+)
 from ssdlab.experiments.stripe.search import search
 from ssdlab.runner.session import FILL_BLOCK, RunSession, Step
 from ssdlab.target import Target
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
-DEPTH: Final = 32
 SIZE: Final = 1024 * MIB
 READS: Final = 8192
 """Reads of one probe: 256 times the queue depth, for rates accurate to 1 %."""
 QUICK_READS: Final = 4096
+AMOUNT_MAX: Final = 256 * MIB
+"""The most bytes that a probe with large reads reads."""
 REPEATS: Final = 3
 QUICK_REPEATS: Final = 2
 ADDRESSES_MAX: Final = 4096
@@ -117,12 +124,15 @@ def _search(session: RunSession, plan: Plan) -> None:
 
 def job_of(probe: Probe, plan: Plan, seed: int) -> Job:
     """The job of a probe; `seed` differs between repeats, so that they read other addresses."""
-    amount = plan.reads * probe.block_bytes
+    amount = min(plan.reads * probe.block_bytes, AMOUNT_MAX)
     pattern: Aligned | Extents = Aligned(probe.period)
-    offset, length = probe.offsets[0], plan.size - probe.offsets[0]
+    base, size = probe.area or (0, plan.size)
+    offset, length = base + probe.offsets[0], size - probe.offsets[0]
     if len(probe.offsets) > 1:
-        count = min(plan.size // probe.period, ADDRESSES_MAX // len(probe.offsets))
-        starts = [number * probe.period for number in range(count)]
+        periods = size // probe.period
+        count = min(periods, ADDRESSES_MAX // len(probe.offsets))
+        # From all of the area: its parts may differ in speed.
+        starts = [base + number * periods // count * probe.period for number in range(count)]
         extents = [(start + at, probe.block_bytes) for start in starts for at in probe.offsets]
         offset, length, pattern = 0, plan.size, Extents(tuple(extents), random=True)
     return Job(
@@ -132,7 +142,7 @@ def job_of(probe: Probe, plan: Plan, seed: int) -> Job:
         length_bytes=length,
         block_bytes=probe.block_bytes,
         amount_bytes=amount,
-        queue_depth=DEPTH,
+        queue_depth=probe.depth,
         seed=plan.seed + seed,
     )
 

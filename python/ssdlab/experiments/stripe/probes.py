@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +21,8 @@ from ssdlab.stats.quantile import quantile
 KIB: Final = 1 << 10
 GRAIN: Final = 4 * KIB
 """Bytes of a read. Offsets are multiples of it, so edges are located to 4 KiB."""
+DEPTH: Final = 32
+"""Reads in flight, unless a probe says otherwise."""
 NARROW: Final = 0.55
 """Up to this spread all reads waited in one queue. A die with tR of 8, 18 and 48 us has 0.36."""
 WIDE: Final = 0.8
@@ -35,18 +37,25 @@ RESULTS_MAX: Final = 8
 
 @dataclass(frozen=True)
 class Probe:
-    """Random reads of `block_bytes`, each at one of `offsets` + a multiple of `period` (bytes)."""
+    """Random reads of `block_bytes`, each at one of `offsets` + a multiple of `period` (bytes).
+
+    They stay in `area` (start and length in bytes), which is the whole region if None.
+    """
 
     period: int
     offsets: tuple[int, ...] = (0,)
     block_bytes: int = GRAIN
+    depth: int = DEPTH
+    area: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
         """Identifies the probe among the steps of a run (column `case`)."""
         offsets = "" if self.offsets == (0,) else " + " + " or ".join(map(_kib, self.offsets))
         block = "" if self.block_bytes == GRAIN else f", by {_kib(self.block_bytes)}"
-        return f"every {_kib(self.period)}{offsets}{block}"
+        depth = "" if self.depth == DEPTH else f", depth {self.depth}"
+        area = "" if self.area is None else f", from {_kib(self.area[0])}"
+        return f"every {_kib(self.period)}{offsets}{block}{depth}{area}"
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,7 @@ def share_a_unit(log: ProbeLog, probe: Probe) -> Procedure[bool | None]:
     Several queues mean different units. One queue means the same unit, or two dies that wait for
     one channel: then reads of both offsets together are faster than those of either one alone.
     """
-    single_offsets = [Probe(probe.period, (offset,)) for offset in probe.offsets]
+    single_offsets = [replace(probe, offsets=(offset,)) for offset in probe.offsets]
     one_queue = yield from is_one_queue(log, probe)
     if not one_queue:
         return one_queue

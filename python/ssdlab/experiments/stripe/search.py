@@ -4,7 +4,8 @@ A *period* is a distance at which addresses are on the same unit; the smallest i
 at multiples of an alignment touch stripe / gcd(stripe, alignment) chunks, so an alignment that is a
 multiple of the stripe touches one unit only. Then pairs of addresses are compared: a chunk ends
 where the next unit begins. Finally the layout is tested at other addresses. If any test
-contradicts it, the result is that there is no regular stripe.
+contradicts it, the search is repeated in two parts of the region: data in an SLC cache, or folded
+from it, is laid out apart from the rest. If no part has a layout, no regular stripe was found.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ssdlab.experiments.stripe.probes import (
+    DEPTH,
     GRAIN,
     KIB,
     Probe,
@@ -39,10 +41,19 @@ EDGES: Final = 8
 """The most chunks whose ends are tested."""
 UNITS: Final = 32
 """The most chunks that are compared with the first one."""
-TRANSFER_BOUND: Final = 0.65
-"""If reads of twice the size lower a unit's rate below this share, transfer may limit it."""
+PARTS: Final = ((3, 4), (0, 4))
+"""Parts of the region that are searched on their own: the last quarter, then the first."""
+EQUAL: Final = 1.15
+"""Times of reads that differ by a smaller factor count as equal."""
+TWICE: Final = 1.75
+"""A transfer of twice the size takes longer by at least this factor."""
 CHANNEL_LEAST: Final = 158.0
 """MiB/s of the slowest channel (ONFI 2.1). Sensing limits a slower unit."""
+MAPPING_UNITS: Final = (4 * KIB, 8 * KIB, 16 * KIB)
+"""Mapping units that drives have. Flash transfers a whole one, however few bytes are read."""
+LARGE: Final = 512 * KIB
+"""Reads of this size show at least which rate the link has."""
+LARGE_DEPTH: Final = 8
 
 
 @dataclass(frozen=True)
@@ -56,12 +67,16 @@ class Rates:
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout in bytes. Chunk and stripe are None if it is irregular; `why` says why."""
+    """The layout in bytes. Chunk and stripe are None if none was found; `why` says why.
+
+    `is_final`: another part of the region would have the same result.
+    """
 
     chunk: int | None
     stripe: int | None
     why: str
     rates: Rates | None = None
+    is_final: bool = False
 
     @property
     def units(self) -> int | None:
@@ -73,7 +88,18 @@ class Layout:
 class _Search:
     region_bytes: int
     repeats: int
+    area: tuple[int, int] | None = None
     log: ProbeLog = field(default_factory=ProbeLog)
+
+    def probe(
+        self,
+        period: int,
+        offsets: tuple[int, ...] = (0,),
+        block_bytes: int = GRAIN,
+        depth: int = DEPTH,
+    ) -> Probe:
+        """A probe in the part of the region that is searched."""
+        return Probe(period, offsets, block_bytes, depth, self.area)
 
     def fits(self, period: int) -> bool:
         """Whether the region contains enough multiples of an alignment."""
@@ -83,21 +109,36 @@ class _Search:
     def powers(self) -> list[int]:
         """The alignments of the curve that were probed, ascending."""
         sizes = [GRAIN << shift for shift in range(32)]
-        return [size for size in sizes if self.log.count(Probe(size))]
+        return [size for size in sizes if self.log.count(self.probe(size))]
 
     @property
     def best(self) -> float:
         """The highest rate of the curve in MiB/s: the one with the fewest conflicts."""
-        return max(self.log.rate(Probe(size)) for size in self.powers)
+        return max(self.log.rate(self.probe(size)) for size in self.powers)
 
     def rate(self, period: int) -> float:
         """The rate at an alignment that was probed, in MiB/s."""
-        return self.log.rate(Probe(period))
+        return self.log.rate(self.probe(period))
 
 
 def search(region_bytes: int, repeats: int) -> Procedure[Layout]:
     """Finds the layout of a written region; `repeats` is the number of probes per alignment."""
-    state = _Search(region_bytes, repeats)
+    layout = yield from _search_area(_Search(region_bytes, repeats))
+    if layout.chunk is not None or layout.is_final:
+        return layout
+    for number, count in PARTS:
+        size = region_bytes // count // MIB * MIB
+        area = (number * size, size)
+        part = yield from _search_area(_Search(size, repeats, area))
+        if part.chunk is not None:
+            where = f"in the {size // MIB} MiB from {number * size // MIB} MiB on"
+            why = f"{part.why}, {where}; the whole region has more than one layout ({layout.why})"
+            return Layout(part.chunk, part.stripe, why, part.rates)
+    return layout
+
+
+def _search_area(state: _Search) -> Procedure[Layout]:
+    """Finds the layout of the region, or of the part that the state names."""
     yield from _curve(state)
     start = yield from _some_period(state)
     if start is None:
@@ -111,7 +152,10 @@ def search(region_bytes: int, repeats: int) -> Procedure[Layout]:
     if why:
         return Layout(None, None, why)
     first, size = chunk
-    pair = Probe(stripe, tuple(sorted((0, first % stripe))))
+    why = yield from _hidden_dies(state, stripe, first, size)
+    if why:
+        return Layout(None, None, why, is_final=True)
+    pair = state.probe(stripe, tuple(sorted((0, first % stripe))))
     rates = Rates(state.rate(stripe), state.log.rate(pair), state.best)
     return Layout(size, stripe, _tested(stripe, size), rates)
 
@@ -122,11 +166,11 @@ def _curve(state: _Search) -> Procedure[None]:
     sizes = [size for size in sizes if state.fits(size)]
     for repeat in range(state.repeats):
         for size in sizes:
-            yield from repeat_probe(state.log, Probe(size), repeat + 1)
+            yield from repeat_probe(state.log, state.probe(size), repeat + 1)
     last = sizes[-1]
     while state.fits(2 * last) and state.rate(last) < LOWER * state.rate(last // 2):
         last *= 2
-        yield from repeat_probe(state.log, Probe(last), state.repeats)
+        yield from repeat_probe(state.log, state.probe(last), state.repeats)
 
 
 def _some_period(state: _Search) -> Procedure[int | None]:
@@ -151,7 +195,7 @@ def _bases(state: _Search) -> list[int]:
 
 def _is_one_unit(state: _Search, period: int) -> Procedure[bool]:
     """Whether reads at an alignment share one queue that other reads do not share."""
-    probe = Probe(period)
+    probe = state.probe(period)
     yield from repeat_probe(state.log, probe, 1)
     if state.log.rate(probe) * FALLS > state.best:
         return False
@@ -166,10 +210,10 @@ def _longer_period(state: _Search, period: int) -> Procedure[int]:
     for size in sorted(set(candidates)):
         if not state.fits(size):
             continue
-        yield from repeat_probe(state.log, Probe(size), 2)
+        yield from repeat_probe(state.log, state.probe(size), 2)
         if state.rate(size) >= LOWER * state.rate(period):
             continue
-        pair = Probe(size, (0, period))
+        pair = state.probe(size, (0, period))
         if (yield from share_a_unit(state.log, pair)) is False:
             return (yield from _longer_period(state, size))
     return period
@@ -182,7 +226,7 @@ def _least_period(state: _Search, period: int) -> Procedure[int]:
             shorter = period // prime
             if not (yield from _is_one_unit(state, shorter)):
                 break
-            pair = Probe(period, (0, shorter))
+            pair = state.probe(period, (0, shorter))
             if not (yield from share_a_unit(state.log, pair)):
                 break
             period = shorter
@@ -221,7 +265,7 @@ def _edge(state: _Search, stripe: int, start: int) -> Procedure[int | None]:
 
 def _same(state: _Search, stripe: int, one: int, other: int) -> Procedure[bool | None]:
     offsets = tuple(sorted((one % stripe, other % stripe)))
-    return (yield from share_a_unit(state.log, Probe(stripe, offsets)))
+    return (yield from share_a_unit(state.log, state.probe(stripe, offsets)))
 
 
 def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Procedure[str]:
@@ -229,6 +273,9 @@ def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Proce
     if stripe % chunk or stripe // chunk < 2:
         return f"chunks of {_kib(chunk)} do not fill the {_kib(stripe)} after which it repeats"
     for begin in _begins(stripe, first, chunk, EDGES):
+        alone = state.probe(stripe, (begin % stripe,))
+        if (yield from is_one_queue(state.log, alone)) is not True:
+            return f"addresses {_kib(stripe)} apart do not all conflict"
         if chunk > GRAIN:
             same = yield from _same(state, stripe, begin, begin + chunk - GRAIN)
             if same is not True:
@@ -237,8 +284,11 @@ def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Proce
             return f"no new unit begins {_kib(begin % stripe)} into the stripe"
     for begin in _begins(stripe, first, chunk, UNITS):
         if (yield from _same(state, stripe, first, begin)) is not False:
-            return f"a unit occurs twice in {_kib(stripe)}"
-    return (yield from _hidden_dies(state, stripe, first, chunk))
+            return (
+                f"in the {_kib(stripe)} after which the layout repeats, two chunks conflict: a "
+                "unit occurs twice, or dies wait for a slow channel that they share"
+            )
+    return ""
 
 
 def _begins(stripe: int, first: int, chunk: int, most: int) -> list[int]:
@@ -249,19 +299,52 @@ def _begins(stripe: int, first: int, chunk: int, most: int) -> list[int]:
 
 
 def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedure[str]:
-    """Checks that a unit is one die: behind a slow channel, several dies look like one."""
-    alone = Probe(stripe, (first % stripe,))
-    yield from repeat_probe(state.log, alone, 3)
-    fast = state.log.rate(alone)
-    if fast <= CHANNEL_LEAST:
-        return ""
-    if chunk < 2 * GRAIN:
-        return "units are fast enough to be channels, and chunks are too small to tell them apart"
-    twice = Probe(stripe, (first % stripe,), 2 * GRAIN)
-    yield from repeat_probe(state.log, twice, 3)
-    if state.log.rate(twice) / 2 < TRANSFER_BOUND * fast:
-        return "units are limited by data transfer, so each may be a channel with several dies"
+    """Checks that a unit is one die: behind a slow channel, several dies look like one.
+
+    A channel transfers whole mapping units. If it were the limit, reads would take it equally long
+    up to the mapping unit, and from there on twice as long for twice the size.
+    """
+    offset = (first % stripe,)
+    seconds: dict[int, float] = {}
+    for size in (GRAIN, *(2 * unit for unit in MAPPING_UNITS)):
+        if size <= chunk:
+            probe = state.probe(stripe, offset, size)
+            yield from repeat_probe(state.log, probe, 3)
+            seconds[size] = size / MIB / state.log.rate(probe)
+    for unit in MAPPING_UNITS:
+        is_channel = unit in seconds and unit / MIB / seconds[GRAIN] > CHANNEL_LEAST
+        if not is_channel or seconds[unit] > EQUAL * seconds[GRAIN]:
+            continue
+        twice = seconds.get(2 * unit)
+        if twice is not None and twice <= TWICE * seconds[unit]:
+            continue
+        if (yield from _may_be_mapping_unit(state, stripe, offset, unit)):
+            return _FAST_UNITS if twice is None else _TRANSFER
     return ""
+
+
+_FAST_UNITS: Final = (
+    "units are fast enough to be channels, and chunks are too small to tell them apart"
+)
+_TRANSFER: Final = "units are limited by data transfer, so each may be a channel with several dies"
+
+
+def _may_be_mapping_unit(
+    state: _Search, stripe: int, offset: tuple[int, ...], unit: int
+) -> Procedure[bool]:
+    """Whether the drive may map units of this size.
+
+    Within a mapping unit, a longer read takes more time on the link only: at most what large reads
+    take for the additional bytes.
+    """
+    if unit == GRAIN:
+        return True
+    probes = [state.probe(stripe, offset, size, depth=1) for size in (GRAIN, unit)]
+    large = state.probe(LARGE, block_bytes=LARGE, depth=LARGE_DEPTH)
+    for probe in (*probes, large):
+        yield from repeat_probe(state.log, probe, 3)
+    short, long = (probe.block_bytes / MIB / state.log.rate(probe) for probe in probes)
+    return long - short <= (unit - GRAIN) / MIB / state.log.rate(large)
 
 
 def _no_period(state: _Search) -> str:
