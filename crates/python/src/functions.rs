@@ -51,6 +51,7 @@ pub fn describe_profile<'py>(
     dict.set_item("superblocks", geometry.blocks_per_plane)?;
     dict.set_item("buffer_bytes", profile.buffer.size)?;
     dict.set_item("power_loss_protection", profile.buffer.power_loss_protection)?;
+    dict.set_item("slc_bytes", profile.slc.as_ref().map_or(0, |slc| slc.bytes(geometry)))?;
     Ok(dict)
 }
 

@@ -161,6 +161,38 @@ def test_sequential_writes_have_a_waf_of_one_and_give_no_spare(tmp_path: Path) -
     assert not run.evidence.steps("gauge")
 
 
+def test_the_rate_of_an_slc_cache_larger_than_the_region_is_not_called_steady(
+    tmp_path: Path,
+) -> None:
+    slc = 'size = "200 MiB"\nprogram = "100 us"'
+    drive = KnownTwin(capacity=1024 * MIB, dies=8, spare=0.2, slc=slc)
+    known = plan(Steady(region="32MiB"), parse_target(drive.target(tmp_path)), 0)
+    assert known.slc_cache == drive.describe()["slc_bytes"] >= 200 * MIB
+    blind = replace(known, slc_cache=None)
+    conclusions = {}
+    for name, each in {"known": known, "blind": blind}.items():
+        with open_for_run(TargetOptions(parse_target(drive.target(tmp_path)), each.size)) as target:
+            conclusions[name] = conclude(_measured(target, each))
+    lasting = replace(drive, slc="")
+    with open_for_run(TargetOptions(parse_target(lasting.target(tmp_path)), blind.size)) as target:
+        truth = conclude(_measured(target, known)).findings["iops"].value
+    assert conclusions["known"].findings["steady"].value is True
+    assert conclusions["known"].findings["iops"].value == pytest.approx(truth, rel=0.1)
+    burst = conclusions["blind"].findings["iops"].value
+    assert isinstance(burst, float)
+    assert isinstance(truth, float)
+    assert burst > 1.5 * truth
+    assert conclusions["blind"].findings["steady"].value is None
+    assert "--slc-cache" in conclusions["blind"].verdict
+
+
+def test_an_slc_cache_gives_no_hidden_spare_and_no_waf_from_the_curve(tmp_path: Path) -> None:
+    slc = 'size = "48 MiB"\nprogram = "100 us"'
+    findings = _run(replace(SMALL, slc=slc), tmp_path, Plan(slc_cache=48 * MIB)).conclusion.findings
+    assert findings["hidden_spare"].value is findings["waf_curve"].value is None
+    assert "SLC cache" in findings["hidden_spare"].why
+
+
 def test_a_region_smaller_than_the_drive_gives_no_spare(tmp_path: Path) -> None:
     plan = check(Plan(region=64 * MIB, drive=SMALL.capacity, drive_writes=1.0))
     with open_for_run(TargetOptions(parse_target(SMALL.target(tmp_path)), plan.size)) as target:

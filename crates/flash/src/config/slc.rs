@@ -76,6 +76,12 @@ impl Slc {
         u32::try_from(self.size.div_ceil(bytes)).unwrap_or(u32::MAX)
     }
 
+    /// Bytes in the most superblocks that it has.
+    pub fn bytes(&self, geometry: &Geometry) -> u64 {
+        let units = u64::from(self.superblock_units(geometry));
+        u64::from(self.superblocks(geometry)) * units * geometry.unit_bytes()
+    }
+
     /// Superblocks of its own.
     pub fn superblocks_apart(&self, geometry: &Geometry) -> u32 {
         if self.mode == SlcMode::Static { self.superblocks(geometry) } else { 0 }

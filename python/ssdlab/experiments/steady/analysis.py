@@ -38,6 +38,10 @@ from ssdlab.units import format_size
 MIB: Final = 1 << 20
 _FALL_WITHIN: Final = 2.0  # regions: no drive hides more than twice its visible flash
 _GAUGE_WINDOW: Final = (0.4, 0.9)  # share of the gauge's writes: after caches fill, before its end
+_SLC: Final = (
+    "the SLC cache takes writes first, so the rate shows neither where the hidden flash is used up "
+    "nor what a write without relocation costs"
+)
 _AS_FAST: Final = 0.97  # of the fresh rate: such a gauge may have been limited by link or host
 
 
@@ -73,9 +77,10 @@ def conclude(evidence: Evidence) -> Conclusion:
         ended = ENDINGS[evidence.outcome]
         sentence = f"{ended} before {WINDOW} rounds were written: too little to tell."
         return Conclusion(measures, {}, sentence)
-    first = parts[0]
-    findings = {**_rates(first), **_estimates(evidence, first), **_gain(parts)}
-    return Conclusion(measures, findings, qualified(_sentence(first, findings), evidence.warnings))
+    first, caveat = parts[0], slc_caveat(evidence, parts[0])
+    findings = {**_rates(first, caveat), **_estimates(evidence, first), **_gain(parts)}
+    sentence = _sentence(first, findings, caveat)
+    return Conclusion(measures, findings, qualified(sentence, evidence.warnings))
 
 
 def parts_of(evidence: Evidence) -> list[Part]:
@@ -113,25 +118,53 @@ def _steady_from(columns: Sequence[Columns], rule: Rule) -> int | None:
     return first
 
 
-def _rates(part: Part) -> dict[str, Finding]:
+def slc_caveat(evidence: Evidence, part: Part) -> str:
+    """Why a constant rate may be that of an SLC cache; "" if the cache was full, or is known.
+
+    A known size is part of the rule's floor. Otherwise more than the largest cache that the drive
+    may have must be written before the last window.
+    """
+    if evidence.parameters.get("slc_cache_mib") is not None or not part.verdict.steady:
+        return ""
+    limits = evidence.observed("slc_limit_mib")
+    limit, source = (limits[-1]["value"], limits[-1]["detail"]) if limits else (None, "")
+    before = (part.verdict.rounds - WINDOW) * part.rule.round_bytes
+    if limit is not None and before >= limit * MIB:
+        return ""
+    largest = "of unknown size" if limit is None else f"of up to {format_size(limit * MIB)}"
+    why = f" ({source})" if source else ""
+    return (
+        f"only {format_size(before)} were written before the last {WINDOW} rounds, and an SLC "
+        f"cache {largest}{why} may have taken them: give --slc-cache (its size by the data sheet "
+        "or by `ssdlab run cache`; 0B if the drive has none)"
+    )
+
+
+def _rates(part: Part, caveat: str) -> dict[str, Finding]:
     verdict = part.verdict
     assert verdict.mean is not None
     low, high = (None if x is None else x / part.block for x in (verdict.low, verdict.high))
     window = f"the last {WINDOW} of {verdict.rounds} rounds, each {_mib(part.rule.round_bytes)}"
     return {
-        "steady": Finding(verdict.steady, "", None, None, str(verdict)),
-        "steady_from_round": Finding(
-            None if part.steady_from is None else float(part.steady_from),
+        "steady": Finding(
+            None if caveat else verdict.steady,
             "",
             None,
             None,
-            "not attained" if part.steady_from is None else "rounds are counted from 0",
+            f"the rate was constant, but {caveat}" if caveat else str(verdict),
         ),
+        "steady_from_round": _steady_from_round(part, caveat),
         "iops": Finding(part.iops, "requests/s", low, high, f"the mean of {window}"),
         "iops_cv": Finding(
             verdict.cv, "", None, None, f"standard deviation / mean of the rates of {window}"
         ),
     }
+
+
+def _steady_from_round(part: Part, caveat: str) -> Finding:
+    if caveat or part.steady_from is None:
+        return Finding(None, "", None, None, "undetermined" if caveat else "not attained")
+    return Finding(float(part.steady_from), "", None, None, "rounds are counted from 0")
 
 
 def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
@@ -169,6 +202,8 @@ def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
     drive_mib = parameters.get("drive_mib")
     if drive_mib is None or parameters["region_mib"] < 0.99 * drive_mib:
         return None, "the region is not the whole drive, so the free space outside it is unknown"
+    if parameters.get("slc_cache_mib"):
+        return None, _SLC
     if parameters["pattern"] != "random":
         return None, "only uniform random writes show where garbage collection begins"
     last = last_drop(part.curve, _FALL_WITHIN * _scope(part))
@@ -207,6 +242,8 @@ def _waf_of_curve(evidence: Evidence, part: Part, fall: RateDrop | None) -> Find
     The cost gives the WAF for any victim policy, but only if flash limits the writes: if the gauge
     was as fast as the fresh drive and gives a lower WAF, the formula is used.
     """
+    if evidence.parameters.get("slc_cache_mib"):
+        return Finding(None, "", None, None, _SLC)
     costs, form = _waf_by_costs(evidence, part), None if fall is None else _waf_by_spare(fall, part)
     limited = fall is not None and _gauge_rate(evidence) >= _AS_FAST * fall.before
     if costs is not None and not (limited and form is not None and form.value > costs.high):
@@ -292,14 +329,19 @@ def _ratio_bounds(
     return ratio * (1 - down), ratio * (1 + up)
 
 
-def _sentence(part: Part, findings: dict[str, Finding]) -> str:
+def _sentence(part: Part, findings: dict[str, Finding], caveat: str) -> str:
     assert part.iops is not None
     rate = f"{_count(part.iops)} requests/s"
     fresh = findings.get("fresh_iops")
     versus_fresh = ""
     if fresh is not None and isinstance(fresh.value, float):
         versus_fresh = f" (the fresh drive: {fresh.value / part.iops:.3g} times as many)"
-    if part.verdict.steady:
+    if caveat:
+        start = (
+            f"The last {WINDOW} rounds had a constant rate of {rate}{versus_fresh}, but it may not "
+            f"last: {caveat}"
+        )
+    elif part.verdict.steady:
         start = f"Steady from round {part.steady_from} at {rate}{versus_fresh}"
     else:
         start = (

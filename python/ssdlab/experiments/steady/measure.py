@@ -18,9 +18,10 @@ from ssdlab.device.kinds import Pattern
 from ssdlab.errors import UsageError
 from ssdlab.experiments.steady.parameters import DEPTH, REGION_MIN, Steady
 from ssdlab.runner.session import RunSession, Step
+from ssdlab.runner.slc_limit import slc_limit
 from ssdlab.runner.write_counters import WriteCounters
 from ssdlab.stats.steady import WINDOW, Rule, SteadyMonitor
-from ssdlab.target import Target
+from ssdlab.target import Target, Twin
 from ssdlab.units import format_size
 
 KIB: Final = 1 << 10
@@ -43,6 +44,8 @@ much must be written before the rate can count as steady."""
 QUICK_GUESSES: Final = (0.08, 0.02)
 MOST_ROUNDS: Final = 30
 """Six times the region; a drive that is not steady by then is reported as not steady."""
+ROUNDS_LIMIT: Final = 500
+"""The largest number of rounds, if an SLC cache is so large that more than six are needed."""
 DRIVE_WRITES_MAX: Final = 100.0
 SPARES_MAX: Final = 8
 SPARE_MAX: Final = 0.9
@@ -60,6 +63,8 @@ class Plan:
     """The plan of a run; sizes in bytes. `drive` is the drive's capacity, None in a directory.
 
     `spares` are shares of the region that stay unused. `guesses` are `SPARE_GUESS, CACHE_GUESS`.
+    `slc_cache` is the most that the drive's SLC cache holds, None if unknown. `extends`: a large
+    SLC cache makes the run longer; otherwise there may be no verdict.
     """
 
     region: int = REGION
@@ -71,6 +76,8 @@ class Plan:
     drive_writes: float | None = None
     settle_s: float = SETTLE_S
     guesses: tuple[float, float] = (SPARE_GUESS, CACHE_GUESS)
+    slc_cache: int | None = None
+    extends: bool = True
     seed: int = 0
 
     @property
@@ -96,6 +103,7 @@ class Plan:
         """The steady-state rule of a part; a round consists of whole requests."""
         scope = self.scope(share)
         spare, cache = (round(guess * self.region) for guess in self.guesses)
+        cache = max(cache, self.slc_cache or 0)
         fifth = scope // WINDOW // self.block * self.block
         floor = Rule.of_drive(scope, spare + self.region - scope, cache).floor_bytes
         return Rule(fifth, floor)
@@ -103,9 +111,13 @@ class Plan:
     @property
     def rounds_most(self) -> int:
         """The largest number of rounds of a part."""
-        if self.drive_writes is None:
+        if self.drive_writes is not None:
+            return max(1, round(WINDOW * self.drive_writes))
+        if not self.extends:
             return MOST_ROUNDS
-        return max(1, round(WINDOW * self.drive_writes))
+        rules = (self.rule(share) for share in self.shares)
+        needed = max(rule.floor_bytes // rule.round_bytes for rule in rules) + 2 * WINDOW
+        return min(ROUNDS_LIMIT, max(MOST_ROUNDS, needed))
 
     @property
     def gauges(self) -> bool:
@@ -131,6 +143,7 @@ class Plan:
             "write_queue_depth": self.depth,
             "drive_writes": self.drive_writes,
             "settle_s": self.settle_s,
+            "slc_cache_mib": None if self.slc_cache is None else self.slc_cache / MIB,
             "rounds_mib": [rule.round_bytes / MIB for rule in rules],
             "floors_mib": [rule.floor_bytes / MIB for rule in rules],
         }
@@ -166,9 +179,18 @@ def plan(parameters: Steady, target: Target, seed: int) -> Plan:
             drive_writes=parameters.drive_writes,
             settle_s=QUICK_SETTLE_S if quick else SETTLE_S,
             guesses=QUICK_GUESSES if quick else (SPARE_GUESS, CACHE_GUESS),
+            slc_cache=_slc_cache(parameters, target),
+            extends=not quick,
             seed=seed,
         )
     )
+
+
+def _slc_cache(parameters: Steady, target: Target) -> int | None:
+    """The size of the SLC cache that the user gave, or of a twin; None if unknown."""
+    if parameters.slc_cache is None and isinstance(target, Twin):
+        return int(target.description["slc_bytes"])
+    return None if parameters.slc_cache is None else parameters.size_bytes(0, "slc_cache")
 
 
 def check(plan: Plan) -> Plan:
@@ -230,6 +252,8 @@ def measure(session: RunSession, plan: Plan) -> None:
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
+    limit = slc_limit(session.target)
+    session.observe("slc_limit_mib", None if limit.size is None else limit.size / MIB, limit.source)
     trims = _can_trim(session, plan)
     for stage in range(len(plan.shares)):
         filled = _fill(session, plan, stage, trims=trims)

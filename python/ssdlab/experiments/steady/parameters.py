@@ -52,6 +52,15 @@ class Steady(Parameters):
             key="spare_percent",
         ),
     ] = ()
+    slc_cache: Annotated[
+        Size | None,
+        Parameter(
+            "Most bytes that the drive's SLC cache holds, by its data sheet or `run cache`; 0B: it "
+            "has none. A rate counts as steady only after more was written.",
+            label="SLC cache",
+            key="slc_cache_mib",
+        ),
+    ] = None
     pattern: Annotated[
         str, Parameter("random, sequential or zipf:THETA.", label="Pattern", key="pattern")
     ] = "random"

@@ -1,0 +1,215 @@
+"""Scores the probes on random drives: how often each is right, undetermined or confidently wrong.
+
+Usage: PYTHONPATH=tools python bench/twins/score.py [--drives 100] [--seed 0] [--probe NAME]... [-v]
+
+Each probe sees only what it would see of a real drive: no profile, and no counters. A finding is
+exact if it is within the tolerance below of the truth (which comes from the profile, or from a far
+longer run), undetermined if the probe says that it could not tell, and otherwise wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, Final
+
+from random_drives import MIB, RandomDrive, random_drive
+from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.experiments.cache import analysis as cache_analysis
+from ssdlab.experiments.cache import measure as cache
+from ssdlab.experiments.cache.parameters import Cache
+from ssdlab.experiments.fsync import analysis as fsync_analysis
+from ssdlab.experiments.fsync import measure as fsync
+from ssdlab.experiments.split import analysis as split_analysis
+from ssdlab.experiments.split import measure as split
+from ssdlab.experiments.steady import analysis as steady_analysis
+from ssdlab.experiments.steady import measure as steady
+from ssdlab.experiments.stripe import analysis as stripe_analysis
+from ssdlab.experiments.stripe import measure as stripe
+from ssdlab.records import Finding
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.session import RunSession
+
+EXACT, UNDETERMINED, WRONG = "exact", "undetermined", "wrong"
+TOLERANCE: Final = 0.10
+Score = tuple[str, str]
+"""A grade, and the finding with its truth."""
+
+
+def run(drive: RandomDrive, experiment: Any, analysis: Any, plan: Any) -> Conclusion:
+    """The conclusion of an experiment on a fresh twin."""
+    session = RunSession(OpenTarget(drive.open(), {"kind": "twin", **drive.describe()}))
+    session.run_plan(experiment.measure, plan)
+    tables = session.recording.tables()
+    conclusion: Conclusion = analysis.conclude(Evidence(tables, plan.parameters(), virtual=True))
+    return conclusion
+
+
+def near(value: object, truth: float, tolerance: float = TOLERANCE) -> bool:
+    """Whether a value is within the tolerance of the truth."""
+    return isinstance(value, int | float) and abs(value - truth) <= tolerance * abs(truth)
+
+
+def grade(finding: Finding | None, truth: float, tolerance: float = TOLERANCE) -> Score:
+    """The grade of a number; one whose interval contains the truth is exact."""
+    if finding is None or finding.value is None:
+        return UNDETERMINED, "" if finding is None else finding.why
+    low, high = finding.low, finding.high
+    covered = low is not None and high is not None and low <= truth <= high <= 1.5 * low
+    shown = f"{finding.value} ({low} to {high}), truth {truth:.4g}"
+    exact = covered or near(finding.value, truth, tolerance)
+    return (EXACT if exact else WRONG), shown
+
+
+def score_stripe(drive: RandomDrive) -> dict[str, Score]:
+    """Chunk and number of dies."""
+    conclusion = run(drive, stripe, stripe_analysis, stripe.Plan(1024 * MIB, 2, 4096, drive.seed))
+    findings, shape = conclusion.findings, drive.describe()
+    if findings["units"].value is None:
+        return {"stripe": (UNDETERMINED, conclusion.verdict)}
+    truth = shape["chunk_bytes"] // 1024, shape["dies"]
+    got = findings["chunk_kib"].value, findings["units"].value
+    return {"stripe": (EXACT if got == truth else WRONG, f"{got}, truth {truth}")}
+
+
+def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
+    plan = steady.Plan(region=region, drive=capacity, settle_s=3.0, seed=drive.seed)
+    conclusion = run(drive, steady, steady_analysis, plan)
+    long = steady.Plan(region=region, drive=capacity, settle_s=3.0, drive_writes=_passes(plan))
+    truth = run(drive, steady, steady_analysis, long).findings
+    findings = conclusion.findings
+    rate = truth["iops"].value
+    assert isinstance(rate, float)
+    scores = {"rate": (UNDETERMINED, conclusion.verdict)}
+    if findings["steady"].value is True:
+        scores["rate"] = grade(findings["iops"], rate)
+    if region == capacity and isinstance(truth["waf"].value, float):
+        scores["waf_curve"] = grade(findings["waf_curve"], truth["waf"].value, 0.15)
+        spare = 100 * float(drive.describe()["spare"])
+        hidden = findings["hidden_spare"]
+        # Superblocks that are never full of data make the usable spare smaller.
+        usable = 100 * (1 - capacity / (drive.describe()["superblock_bytes"] * _usable(drive)))
+        either = [grade(hidden, each, 0.15) for each in (spare, usable, (spare + usable) / 2)]
+        scores["hidden_spare"] = next((s for s in either if s[0] != WRONG), either[0])
+    return scores
+
+
+def _usable(drive: RandomDrive) -> int:
+    return int(drive.describe()["superblocks"]) - 3
+
+
+def _passes(plan: steady.Plan) -> float:
+    """Passes over the region after which its rate is that of the far future."""
+    drive = plan.drive or plan.region
+    return min(100.0, 6 + 6 * drive / plan.region)
+
+
+def score_steady(drive: RandomDrive) -> dict[str, Score]:
+    """The lasting rate of the whole drive, its write amplification and hidden spare."""
+    capacity = int(drive.describe()["capacity_bytes"]) // MIB * MIB
+    return {f"steady {name}": s for name, s in _steady(drive, capacity, capacity).items()}
+
+
+def score_region(drive: RandomDrive) -> dict[str, Score]:
+    """The lasting rate of a region of an eighth of the drive."""
+    capacity = int(drive.describe()["capacity_bytes"]) // MIB * MIB
+    scores = _steady(drive, capacity // 8 // MIB * MIB, capacity)
+    return {f"steady, a region: {name}": s for name, s in scores.items()}
+
+
+def score_cache(drive: RandomDrive) -> dict[str, Score]:
+    """Sizes of the write buffer and of the SLC cache."""
+    shape = drive.describe()
+    capacity = int(shape["capacity_bytes"])
+    conclusion = run(drive, cache, cache_analysis, cache.plan_for(Cache(), capacity, drive.seed))
+    findings = conclusion.findings
+    scores = {"cache buffer": grade(findings.get("buffer_mib"), shape["buffer_bytes"] / MIB, 0.15)}
+    found = findings.get("slc_mib")
+    if "slc" in drive.values:
+        scores["cache slc"] = grade(found, _slc_mib(drive))
+        if found is not None and found.value is None and "no SLC" in conclusion.verdict:
+            scores["cache slc"] = WRONG, f"{conclusion.verdict} truth {_slc_mib(drive):.4g}"
+    elif found is not None and found.value is not None:
+        scores["cache slc"] = WRONG, f"{conclusion.verdict} truth: none"
+    else:
+        scores["cache slc"] = EXACT, ""
+    return scores
+
+
+def _slc_mib(drive: RandomDrive) -> float:
+    """The size of the cache in whole superblocks, in MiB."""
+    shape, bits = drive.describe(), int(drive.get("slc.bits_per_cell"))
+    pages = int(drive.get("flash.pages_per_block"))
+    row = shape["superblock_bytes"] // pages
+    chunk_pages = max(1, shape["chunk_bytes"] // (shape["page_bytes"] * shape["planes"]))
+    superblock = row * (pages // bits // chunk_pages * chunk_pages) / MIB
+    size = float(drive.get("slc.size").split()[0])
+    return superblock * -(-size // superblock)
+
+
+def score_fsync(drive: RandomDrive) -> dict[str, Score]:
+    """Whether a flush makes data durable that was not durable before, by timing alone."""
+    plan = fsync.Plan(64 * MIB, 0.2, 1, "unknown", drive.seed)
+    finding = run(drive, fsync, fsync_analysis, plan).findings["class"]
+    volatile = not drive.get("buffer.power_loss_protection") and drive.get("buffer.honours_flush")
+    shown = f"{finding.value}: {finding.why}; flushes matter: {volatile}"
+    if finding.value is None:
+        return {"fsync": (UNDETERMINED, shown)}
+    allowed = ("volatile",) if volatile else (fsync_analysis.UNDECIDED,)
+    return {"fsync": (EXACT if finding.value in allowed else WRONG, shown)}
+
+
+def score_split(drive: RandomDrive) -> dict[str, Score]:
+    """The cost of small commands, against the same drive without noise."""
+    plan = split.Plan(64 * MIB, 5, seed=drive.seed)
+    finding = run(drive, split, split_analysis, plan).findings["split_penalty"]
+    silent = RandomDrive(drive.seed, drive.profile, drive.values, 0.0)
+    truth = run(silent, split, split_analysis, plan).findings["split_penalty"].value
+    assert isinstance(truth, float)
+    return {"split": grade(finding, truth)}
+
+
+PROBES: Final[dict[str, Callable[[RandomDrive], dict[str, Score]]]] = {
+    "stripe": score_stripe,
+    "steady": score_steady,
+    "region": score_region,
+    "cache": score_cache,
+    "fsync": score_fsync,
+    "split": score_split,
+}
+
+
+def score_drive(probe: str, seed: int) -> tuple[int, dict[str, Score]]:
+    """The scores of a probe on the drive with this seed."""
+    return seed, PROBES[probe](random_drive(seed))
+
+
+def main() -> None:
+    """Prints a table: one row for each finding."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--drives", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--probe", action="append", choices=PROBES)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("-v", "--verbose", action="store_true", help="print wrong and undetermined")
+    options = parser.parse_args()
+    tally: dict[str, Counter[str]] = {}
+    with ProcessPoolExecutor(options.processes) as pool:
+        for probe in options.probe or PROBES:
+            seeds = range(options.seed, options.seed + options.drives)
+            for seed, scores in pool.map(score_drive, [probe] * len(seeds), seeds):
+                for name, (word, shown) in scores.items():
+                    tally.setdefault(name, Counter())[word] += 1
+                    if options.verbose and word != EXACT:
+                        print(f"{seed:4} {name:22} {word:12} {shown}\n       {random_drive(seed)}")
+    print("| finding | exact | undetermined | wrong |\n|---|---|---|---|")
+    for name, counts in tally.items():
+        cells = " | ".join(f"{counts[w]}" for w in (EXACT, UNDETERMINED, WRONG))
+        print(f"| {name} | {cells} |")
+
+
+if __name__ == "__main__":
+    main()
