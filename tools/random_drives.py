@@ -204,9 +204,9 @@ def _draw_slc(
     """An SLC cache whose rate is often close to that of the link or of the channels."""
     row = flash["channels"] * flash["dies_per_channel"] * flash["planes"]
     row_bytes = row * int(flash["page"].split()[0]) * KIB
-    program = stream.uniform(60, 300)
+    program = stream.uniform(75, 300)
     if stream.random() < 0.3:
-        program = min(600.0, max(40.0, row_bytes / link * stream.uniform(0.7, 1.3)))
+        program = min(600.0, max(75.0, row_bytes / link * stream.uniform(0.7, 1.3)))
     mode = stream.choice(("static", "dynamic"))
     share = stream.uniform(0.02, 0.12) if mode == "static" else stream.uniform(0.05, 1 / bits)
     return {

@@ -60,7 +60,7 @@ class Disk:
             block_bytes=page,
             amount_bytes=amount // page * page,
             seed=seed,
-            interval_ms=60_000,
+            interval_us=60_000_000,
         )
         run_job(self.drive, job)
         run_job(self.drive, Job(op="flush"))
@@ -80,7 +80,7 @@ class Disk:
             length_bytes=self.end + 2 * RING,
             block_bytes=page,
             amount_bytes=sum(length for _, length, _ in requests),
-            interval_ms=60_000,
+            interval_us=60_000_000,
         )
         run_job(self.drive, job)
         run_job(self.drive, Job(op="flush"))

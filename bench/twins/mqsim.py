@@ -163,7 +163,7 @@ def amplification(spare: float, kept: int, *, blockwise: bool) -> float:
             block_bytes=4 * KIB,
             amount_bytes=times * capacity,
             seed=seed,
-            interval_ms=60_000,
+            interval_us=60_000_000,
         )
         run_job(drive, job)
     host, flashed = (now - was for now, was in zip(_written(drive), before, strict=True))

@@ -80,7 +80,7 @@ def _jobs(draw: st.DrawFn) -> Job:
         sync=draw(_any(st.just("none"), flushes)),
         threads=threads,
         seed=draw(st.integers(0, (1 << 63) - 1)),
-        interval_ms=draw(st.integers(1, 1000)),
+        interval_us=1000 * draw(st.integers(1, 1000)),
     )
 
 

@@ -82,7 +82,7 @@ def test_a_job_completes_all_requests_and_counts_each_once(
 
 def test_times_are_by_the_drives_clock_and_consistent(drive: Drive) -> None:
     before = drive.now_ns()
-    outcome = run_job(drive, _whole("read", interval_ms=1))
+    outcome = run_job(drive, _whole("read", interval_us=1_000))
     assert before <= outcome.start_ns < outcome.end_ns <= drive.now_ns()
     assert outcome.seconds == (outcome.end_ns - outcome.start_ns) / 1e9
     starts = outcome.intervals["start_ns"].astype(np.int64)
@@ -122,7 +122,7 @@ def test_a_flush_is_one_request_without_bytes(drive: Drive) -> None:
         ("amount_bytes", {"amount_bytes": 0}),
         ("queue_depth", {"queue_depth": 0}),
         ("queue_depth", {"queue_depth": 1 << 20}),
-        ("interval_ms", {"interval_ms": 0}),
+        ("interval_us", {"interval_us": 0}),
     ],
 )
 def test_a_job_that_does_not_fit_is_a_usage_error_with_the_field(

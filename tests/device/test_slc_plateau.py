@@ -22,7 +22,7 @@ from ssdlab.stats.steady import Rule, SteadyMonitor, Verdict
 
 SCOPE: Final = 1 << 30
 CACHE: Final = SCOPE // 4
-INTERVAL_MS: Final = 1
+INTERVAL_US: Final = 1000
 BLOCK: Final = 256 << 10  # several per interval
 PLATEAU: Final = 2370e6
 SUSTAINED: Final = 16 * 2 * 16384 / 700e-6
@@ -62,7 +62,7 @@ def _write_sequentially(mode: str) -> Trace:
         block_bytes=BLOCK,
         amount_bytes=5 * SCOPE,
         queue_depth=8,
-        interval_ms=INTERVAL_MS,
+        interval_us=INTERVAL_US,
     )
     outcome = run_job(open_twin("cached", text, SCOPE), job)
     columns = outcome.intervals
@@ -126,7 +126,7 @@ def test_without_a_floor_the_plateau_is_taken_for_the_sustained_rate(trace: Trac
 def test_a_rule_by_seconds_reports_the_plateau_which_is_three_times_too_high(trace: Trace) -> None:
     by_interval = stopped_by_seconds(trace.written, SECONDS_WINDOW)
     assert by_interval is not None
-    by_seconds = by_interval / (INTERVAL_MS / 1e3)
+    by_seconds = by_interval / (INTERVAL_US / 1e6)
     assert by_seconds == pytest.approx(PLATEAU, rel=0.02)
     rule = Rule.of_drive(SCOPE, trace.spare, CACHE)
     truth = _reported(next(verdict for verdict in trace.verdicts(rule) if verdict.steady))

@@ -105,7 +105,7 @@ impl Drive {
             amount_bytes: amount,
             queue_depth: 32,
             seed: self.jobs,
-            interval_ms: 1000,
+            interval_us: 1_000_000,
             ..Job::new(op)
         };
         let (before, start) = (*self.ssd.counters(), process::cpu_nanos());

@@ -55,7 +55,7 @@ impl Job {
     fn check_loop(&self, device: &impl Device) -> CheckResult {
         let depth = self.queue_depth;
         require((1..=1024).contains(&depth), "queue_depth", depth, "1 to 1024")?;
-        require(self.interval_ms > 0, "interval_ms", 0, "1 or more")?;
+        require(self.interval_us > 0, "interval_us", 0, "1 or more")?;
         if let Some(seconds) = self.seconds {
             let allowed = format_args!("above 0, up to {SECONDS_MAX}");
             require(seconds > 0.0 && seconds <= SECONDS_MAX, "seconds", seconds, allowed)?;

@@ -78,15 +78,15 @@ pub struct Job {
     #[serde(default = "one")]
     pub threads: usize,
     /// A trace that determines the requests and their times. Of the other fields only the region,
-    /// `queue_depth` and `interval_ms` are used.
+    /// `queue_depth` and `interval_us` are used.
     #[serde(default)]
     pub replay: Option<Replay>,
     /// The seed of all random choices.
     #[serde(default)]
     pub seed: u64,
-    /// Length of the intervals of the record, in milliseconds.
+    /// Length of the intervals of the record, in microseconds.
     #[serde(default = "tenth_of_a_second")]
-    pub interval_ms: u64,
+    pub interval_us: u64,
 }
 
 /// How the writes of a job are made durable.
@@ -143,7 +143,7 @@ fn one() -> usize {
 }
 
 fn tenth_of_a_second() -> u64 {
-    100
+    100_000
 }
 
 impl Job {
@@ -167,7 +167,7 @@ impl Job {
             threads: 1,
             replay: None,
             seed: 0,
-            interval_ms: 100,
+            interval_us: 100_000,
         }
     }
 

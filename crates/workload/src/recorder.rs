@@ -148,7 +148,7 @@ impl Recorder {
             interval: Interval::default(),
             kinds: Default::default(),
             buckets: Vec::new(),
-            interval_length: Nanos::from_millis(job.interval_ms),
+            interval_length: Nanos::from_micros(job.interval_us),
             interval_end: Nanos::ZERO,
         }
     }

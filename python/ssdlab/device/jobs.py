@@ -121,7 +121,7 @@ class Job(msgspec.Struct, frozen=True, omit_defaults=True):
     threads: int = 1
     replay: Replay | None = None
     seed: int = 0
-    interval_ms: int = 100
+    interval_us: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)

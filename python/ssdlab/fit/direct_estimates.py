@@ -19,13 +19,17 @@ from ssdlab.fit.objective import CAPACITY, measure_cache, measure_spare
 from ssdlab.fit.parameters import Estimate
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
 from ssdlab.records import Finding
-from ssdlab.units import parse_size
+from ssdlab.units import parse_duration, parse_size
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 SLC: Final = "slc.size"
 DOUBLINGS_MAX: Final = 8
 """Maximum number of doublings of a buffer that cannot hold the open pages of all dies."""
+LINK_LIMITED: Final = 0.9
+"""Writes at this share of the link's bandwidth or more may be limited by the link."""
+PROGRAM_MIN_US: Final = 30.0
+"""The shortest program time of flash with one bit per cell."""
 DETERMINED_RATIO: Final = 1.25
 """The spare counts as determined if its upper bound is at most this times its lower bound."""
 _WRITE_CACHE_CLASSES: Final = {
@@ -38,8 +42,8 @@ _WRITE_CACHE_CLASSES: Final = {
 def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[Estimate]:
     """Estimates that need no candidate twin; the search starts with them.
 
-    These are the chunk size and dies of a regular stripe, the uncorrected buffer size, the absence
-    of an SLC cache, and the class of the write cache.
+    These are the chunk size and dies of a regular stripe, the uncorrected buffer size, the SLC
+    cache or its absence, and the class of the write cache.
     """
     for measurement in results:
         chunk, units = measurement.number("chunk_kib"), measurement.number("units")
@@ -48,16 +52,11 @@ def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[
             yield from _dies(profile, int(units), measurement.where)
         if (buffer := measurement.number("buffer_mib")) is not None:
             yield _exact("buffer.size", f"{round(buffer * MIB / KIB)} KiB")
-        if _has_no_slc(measurement) and get_value(profile, SLC) is not None:
+        if measurement.number("slc_mib") == 0 and get_value(profile, SLC) is not None:
             yield _exact(SLC, None)
+        yield from _slc(profile, measurement)
         if measurement.experiment == "fsync":
             yield from _write_cache(measurement.text("class") or "")
-
-
-def _has_no_slc(results: Measurement) -> bool:
-    """Whether writes dropped to their sustained rate and no SLC cache was found."""
-    dropped = results.experiment == "cache" and results.number("lasting_mib_per_s") is not None
-    return dropped and "slc_mib" in results.findings and results.number("slc_mib") is None
 
 
 def _write_cache(name: str) -> Iterator[Estimate]:
@@ -197,12 +196,25 @@ def _buffer_and_slc(profile: str, results: Measurement) -> list[Estimate]:
 
 
 def _slc(profile: str, results: Measurement) -> Iterator[Estimate]:
-    """The SLC cache's size, if the start profile has one."""
+    """Size and program time of the SLC cache, if `cache` found one.
+
+    The cache takes data at the link's rate or at that of its program time. In the first case, the
+    program time is only known to be shorter.
+    """
     size = results.number("slc_mib")
-    if size is not None and get_value(profile, SLC) is not None:
-        mib = (size, *_interval(results.findings["slc_mib"]))
-        value, low, high = (f"{round(x)} MiB" for x in mib)
-        yield Estimate(SLC, value, low, high)
+    if not size:
+        return
+    mib = (size, *_interval(results.findings["slc_mib"]))
+    value, low, high = (f"{round(x)} MiB" for x in mib)
+    yield Estimate(SLC, value, low, high)
+    cached, lasting = (results.number(f"{name}_mib_per_s") for name in ("cached", "lasting"))
+    program_us = 1e6 * parse_duration(str(get_value(profile, "flash.program")))
+    if cached and lasting:
+        link = parse_size(str(get_value(profile, "link.bandwidth")).removesuffix("/s")) / MIB
+        slowest = program_us * lasting / cached
+        fastest = slowest if cached < LINK_LIMITED * link else min(PROGRAM_MIN_US, slowest)
+        value, low = f"{slowest:.0f} us", f"{fastest:.0f} us"
+        yield Estimate("slc.program", value, low, value, determined=fastest == slowest)
 
 
 def _interval(finding: Finding) -> tuple[float, float]:

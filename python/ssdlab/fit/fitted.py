@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,6 +32,14 @@ UNCHANGED: Final = 0.01
 """If the logarithm of a factor is smaller, the profile's number and source stay unchanged."""
 SPARE_CHECK_MAX: Final = 4 * CAPACITY
 """Largest drive (in bytes) whose spare is checked: `steady` finds less spare on a small twin."""
+ASSUMED: Final = (
+    "flash.channels",
+    "flash.planes",
+    "flash.page",
+    "flash.pages_per_block",
+    "ftl.mapping_unit",
+)
+"""Numbers that no experiment determines; times of the flash are right only if these are."""
 FITTED, HELD_OUT, NOT_FITTED = "", "held out", "not fitted"
 
 
@@ -57,6 +65,12 @@ class Fitted:
     profile: str
     parameters: tuple[Estimate, ...]
     checks: tuple[Check, ...]
+
+    @property
+    def assumed(self) -> dict[str, Any]:
+        """Numbers of the start profile that the fit takes as known, and their values."""
+        fitted = {parameter.key for parameter in self.parameters}
+        return {key: get_value(self.profile, key) for key in ASSUMED if key not in fitted}
 
     @property
     def twin_values(self) -> Floats:

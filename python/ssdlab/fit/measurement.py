@@ -89,7 +89,8 @@ FINDINGS: Final = {
     },
     "cache": {
         "buffer_mib": Limits("MiB", 1 / 256, 1 << 20),
-        "slc_mib": Limits("MiB", 1, 1 << 30),
+        "slc_mib": Limits("MiB", 0, 1 << 30),
+        "cached_mib_per_s": Limits("MiB/s", 0.1, 1e6),
         "lasting_mib_per_s": Limits("MiB/s", 0.1, 1e6),
     },
     "fsync": {"flush_us": Limits("us", 0.1, 1e7)},

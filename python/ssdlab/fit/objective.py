@@ -275,7 +275,7 @@ def _write_job(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
         block_bytes=block,
         amount_bytes=amount,
         queue_depth=depth,
-        interval_ms=2,
+        interval_us=2_000,
     )
 
 

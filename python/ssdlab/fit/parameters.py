@@ -137,6 +137,7 @@ _DEPEND_ON_DIES: Final = frozenset({"aging", "split", "suite"})
 _EXPERIMENTS_FOR: Final = {
     "flash.dies_per_channel": ["stripe", *sorted(_DEPEND_ON_DIES)],
     "ftl.read_ahead": ["split"],
+    "slc.program": [],
     "ftl.read_portion": ["aging"],
     "ftl.read_portions": ["aging"],
     "ftl.spare": ["steady"],

@@ -112,7 +112,7 @@ class _FilledDrive:
             amount_bytes=amount,
             queue_depth=32,
             seed=self.jobs,
-            interval_ms=60_000,
+            interval_us=60_000_000,
         )
         result = run_job(self.drive, job)
         return result.requests / result.seconds

@@ -8,7 +8,9 @@ an idle time: after a drop the rate stays below all earlier rates (by running me
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -30,6 +32,9 @@ _MIN_GAP: Final = 3  # slices between the candidates of two drops
 _SAMPLES: Final = 20  # slices on each side of a drop, to compare the rates
 _QUANTILE: Final = 0.8  # this fraction before a drop is faster than the same fraction after it
 _CANDIDATES: Final = 201  # positions of a kink that are fitted
+_COARSE_S: Final = 0.001
+_COARSE_MIN: Final = 20  # such intervals before a drop are enough
+_SAME: Final = 2.0  # drops whose positions differ by less than this factor are the same
 _ZOOM: Final = 4.0
 _ZOOMS: Final = 6
 
@@ -165,7 +170,42 @@ def last_drop(progress: Progress, stop: float | None = None) -> RateDrop | None:
     """The last drop by `STEEP_FACTOR` or more within the first `stop` bytes, or None.
 
     If it is among the first slices, the search is repeated on fewer bytes at a higher resolution.
+    Intervals of a millisecond are tried first, because flash takes data in bursts.
     """
+    drops = _search(progress, stop, _last_drop)
+    return max(drops, key=lambda drop: drop.at, default=None)
+
+
+def first_drop(progress: Progress, stop: float, least: float = 0.0) -> RateDrop | None:
+    """The first drop by `STEEP_FACTOR` or more between `least` and `stop` bytes.
+
+    It is found at the highest resolution that shows it.
+    """
+    search = partial(_first_drop, least=least)
+    return min(_search(progress, stop, search), key=lambda drop: drop.at, default=None)
+
+
+def _search(
+    progress: Progress,
+    stop: float | None,
+    search: Callable[[Progress, float | None], RateDrop | None],
+) -> list[RateDrop]:
+    """The drops found in intervals of a millisecond and in the finest ones.
+
+    If both are the same, the one of the finest intervals counts only where a millisecond is coarse.
+    """
+    if not progress.written:
+        return []
+    smooth = progress.coarse(_COARSE_S)
+    coarse, fine = search(smooth, stop), search(progress, stop)
+    if coarse is None or fine is None:
+        return [drop for drop in (coarse, fine) if drop is not None]
+    if not 1 / _SAME < coarse.at / fine.at < _SAME:
+        return [coarse, fine]
+    return [coarse if smooth.intervals_between(0.0, coarse.at) >= _COARSE_MIN else fine]
+
+
+def _last_drop(progress: Progress, stop: float | None = None) -> RateDrop | None:
     stop, drop = progress.written if stop is None else min(stop, progress.written), None
     for _ in range(_ZOOMS):
         steep = _steep_drops(progress, stop)
@@ -180,11 +220,10 @@ def last_drop(progress: Progress, stop: float | None = None) -> RateDrop | None:
     return same[-1] if same else drop
 
 
-def first_drop(progress: Progress, stop: float) -> RateDrop | None:
-    """The first drop by `STEEP_FACTOR` or more before `stop`, at the highest resolution."""
-    drop = None
+def _first_drop(progress: Progress, stop: float | None, least: float) -> RateDrop | None:
+    drop, stop = None, progress.written if stop is None else stop
     for _ in range(_ZOOMS):
-        steep = _steep_drops(progress, stop)
+        steep = [drop for drop in _steep_drops(progress, stop) if drop.at >= least]
         if steep:
             drop = steep[0]
         elif drop is not None:

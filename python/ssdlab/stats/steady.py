@@ -137,6 +137,30 @@ class Progress:
         ends = np.unique(self._bytes[1:])
         return int(np.count_nonzero((ends > start) & (ends <= stop)))
 
+    def coarse(self, interval_s: float) -> Progress:
+        """The same progress in intervals of at least `interval_s`."""
+        steps = np.floor(self._seconds[1:] / interval_s)
+        last = np.append(np.diff(steps) > 0, True)  # of the intervals that end in the same step
+        ends = np.flatnonzero(last) + 1
+        return Progress(
+            np.diff(self._seconds[ends], prepend=0.0), np.diff(self._bytes[ends], prepend=0.0)
+        )
+
+    def behind(self, rate: float, lag: float, start: float) -> float:
+        """The bytes, `start` or more, at which `rate` would have written `lag` bytes more."""
+        late = (rate * self._seconds > self._bytes + lag) & (self._bytes >= start)
+        return float(self._bytes[np.argmax(late)]) if late.any() else self.written
+
+    def first_stop(self, start: float, stop: float) -> float | None:
+        """Bytes written before the first stop that is twice as long as all time before it.
+
+        Only stops after more than `start` and at most `stop` bytes count. Each interval must end
+        where the next bytes are written.
+        """
+        begun, written = self._seconds[:-1], self._bytes[1:]
+        long = (np.diff(self._seconds) > 2 * begun) & (written > start) & (written <= stop)
+        return float(written[np.argmax(long)]) if long.any() else None
+
 
 def rounds_of(progress: Progress, round_bytes: int) -> Numbers:
     """Seconds of each complete round; intervals across a boundary are split in proportion."""

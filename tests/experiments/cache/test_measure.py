@@ -117,9 +117,9 @@ def test_a_buffer_alone_is_not_reported_as_a_cache(name: str) -> None:
     twin = BUFFERED[name]
     conclusion = _measured(twin)
     assert _number(conclusion, "buffer_mib") == pytest.approx(_mib(twin.buffer), rel=0.1)
-    for absent in ("slc_mib", "refill_s"):
-        assert conclusion.findings[absent].value is None
-        assert conclusion.findings[absent].why
+    assert conclusion.findings["slc_mib"].value == 0
+    assert conclusion.findings["refill_s"].value is None
+    assert all(conclusion.findings[name].why for name in ("slc_mib", "refill_s"))
     assert "no SLC cache" in conclusion.verdict
 
 

@@ -83,7 +83,7 @@ impl Drive {
             amount_bytes: bytes,
             queue_depth: QUEUE_DEPTH,
             seed: self.jobs,
-            interval_ms: 60_000,
+            interval_us: 60_000_000,
             ..Job::new(Op::Write)
         };
         let (before, cpu) = (*self.ssd.counters(), cpu_nanos());

@@ -111,7 +111,7 @@ fn job(op: Op, pattern: PatternKind, queue_depth: usize) -> Job {
         amount_bytes: SIZE / 2 + 1,
         queue_depth,
         seed: 5,
-        interval_ms: 1,
+        interval_us: 1_000,
         ..Job::new(op)
     }
 }

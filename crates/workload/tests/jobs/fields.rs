@@ -30,7 +30,7 @@ fn every_field_can_be_given_as_json() {
             "block_mix": [[4096, 1], [8192, 0.5]], "seconds": 2,
             "arrival": {"rate": {"per_s": 100, "poisson": true}}, "queue_depth": 4,
             "sync": {"flush": {"every": 3}}, "hint": {"stream": {"number": 3}},
-            "threads": 2, "seed": 9, "interval_ms": 10}"#,
+            "threads": 2, "seed": 9, "interval_us": 10000}"#,
     )
     .unwrap();
     let expected = Job {
@@ -47,7 +47,7 @@ fn every_field_can_be_given_as_json() {
         hint: HintKind::Stream { number: 3 },
         threads: 2,
         seed: 9,
-        interval_ms: 10,
+        interval_us: 10_000,
         ..Job::new(Op::Write)
     };
     assert_eq!(job, expected);
@@ -95,7 +95,7 @@ fn an_invalid_field_is_named_with_its_allowed_values() {
     let (overwrite, stream) = (HintKind::Overwrite, HintKind::Stream { number: 256 });
     for (job, message) in [
         (Job { queue_depth: 0, ..valid() }, "queue_depth is 0; may be 1 to 1024"),
-        (Job { interval_ms: 0, ..valid() }, "interval_ms is 0; may be 1 or more"),
+        (Job { interval_us: 0, ..valid() }, "interval_us is 0; may be 1 or more"),
         (Job { seconds: Some(0.0), ..valid() }, "seconds is 0; may be above 0"),
         (Job { seconds: Some(f64::NAN), ..valid() }, "seconds is NaN; may be"),
         (Job { arrival: rate(0.0), ..valid() }, "arrival.rate.per_s is 0; may be above 0"),

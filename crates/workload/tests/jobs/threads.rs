@@ -19,7 +19,7 @@ fn job(op: Op, pattern: PatternKind) -> Job {
         amount_bytes: SIZE,
         queue_depth: 8,
         threads: 4,
-        interval_ms: 1,
+        interval_us: 1_000,
         ..Job::new(op)
     }
 }

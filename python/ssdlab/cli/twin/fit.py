@@ -57,8 +57,9 @@ def fit(
     """Fit a twin's numbers to a drive's results; warns of those that the results do not determine.
 
     Fits, within physical limits, the numbers that the results depend on: chunk and dies from
-    stripe, spare from steady, buffer from cache, flush time from fsync; link, overheads, tR and
-    tPROG from all. Numbers that the results do not determine stay near the start profile.
+    stripe, spare from steady, buffer and SLC cache from cache, flush time from fsync; link,
+    overheads, tR and tPROG from all. Numbers that the results do not determine stay near the start
+    profile; planes, page size and other geometry stay as they are there.
     """
     from ssdlab.fit.fitted import fit as fit_profile
     from ssdlab.fit.results import hold_out as apply_hold_out
@@ -119,6 +120,7 @@ def _print_json(fitted: Fitted, out: Path) -> None:
         "parameters": [
             {name: getattr(parameter, name) for name in columns} for parameter in fitted.parameters
         ],
+        "assumed": fitted.assumed,
         "mean_error": float(abs(fitted.errors).mean()) if fitted.checks else None,
         "warnings": _warnings(fitted),
     }
@@ -130,6 +132,7 @@ def _print_fit(fitted: Fitted, out: Path) -> None:
     if fitted.checks:
         console.print(_errors_table(fitted))
     console.print(_parameters_table(fitted))
+    console.print(_assumptions(fitted), markup=False)
     for warning in _warnings(fitted):
         console.print(f"warning: {warning}", style="yellow", markup=False)
     console.print(f"{out}: the fitted profile; try ssdlab run aging twin:{out}", markup=False)
@@ -164,14 +167,29 @@ def _parameters_table(fitted: Fitted) -> Table:
     return table
 
 
+def _assumptions(fitted: Fitted) -> str:
+    kept = ", ".join(
+        f"{key} {'as the model has it' if value is None else value}"
+        for key, value in fitted.assumed.items()
+    )
+    return (
+        f"Taken from the start profile, because no result determines them: {kept}. If your drive "
+        "differs in planes or page size, the fitted times of its flash are wrong: set these first."
+    )
+
+
 def _warnings(fitted: Fitted) -> list[str]:
     """A sentence for each number that the results do not determine."""
     from ssdlab.fit.parameters import experiments_for
 
     return [
         f"{each.key} is not determined by these results: any value from {_format(each.low)} to "
-        f"{_format(each.high)} fits them as well; add results of "
-        f"{' or '.join(experiments_for(each.key))}"
+        f"{_format(each.high)} fits them as well; "
+        + (
+            f"add results of {' or '.join(experiments_for(each.key))}"
+            if experiments_for(each.key)
+            else "no other experiment determines it better"
+        )
         for each in fitted.parameters
         if not each.determined
     ]

@@ -107,7 +107,7 @@ def _job(section: JobSection) -> FioJob:
         sync=_sync(section),
         threads=threads,
         seed=seed,
-        interval_ms=section.number("log_avg_msec", 100, 1),
+        interval_us=1000 * section.number("log_avg_msec", 100, 1),
     )
     job = _with_extent(section, job, max(sizes))
     engine: Literal["io_uring", "sync"] = "sync"

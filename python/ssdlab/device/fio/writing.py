@@ -163,8 +163,8 @@ def _opening(step: FioJob) -> Iterator[Line]:
     yield "randrepeat", 0
     if not step.fresh_seed:
         yield "randseed", step.job.seed
-    if step.job.interval_ms != Job(op="read").interval_ms:
-        yield "log_avg_msec", step.job.interval_ms
+    if step.job.interval_us != Job(op="read").interval_us:
+        yield "log_avg_msec", max(1, step.job.interval_us // 1000)
     if step.stonewall:
         yield "stonewall", 1
     if step.filename is not None:

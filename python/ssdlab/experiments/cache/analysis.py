@@ -1,10 +1,14 @@
 """Analysis of cache: sizes of write buffer and SLC cache, and the idle time that empties the cache.
 
-The buffer drains while it fills, so its size is the data written before the drop in speed, minus
-what flash could program in that time (at the rate after the drop). The SLC cache keeps its data:
-its size is the data written before the last drop minus the buffer. A flush empties a buffer but not
-an SLC cache. If a flush empties nothing (a buffer with capacitors), the first drop shows the
-buffer.
+The buffer drains while it fills. At the drop in speed it holds the bytes written, less those that
+flash had programmed by then: at most the rate after the drop times the time, and less by the pages
+that were being programmed. So its size is an interval. The SLC cache keeps its data: its size is
+the bytes written before the last drop, less the buffer's.
+
+A flush empties most buffers, and then takes as long as flash needs to program their data. If a
+flush after writing is as fast as that of an idle drive, it empties nothing (capacitors protect the
+buffer, or the drive ignores flushes). A single drop in speed is then ambiguous: a buffer, or an SLC
+cache as fast as the link with a buffer of unknown size.
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified
+from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.write_rounds import progress
+from ssdlab.experiments.cache.measure import BLOCK
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop
 from ssdlab.stats.steady import Progress
@@ -26,10 +31,15 @@ from ssdlab.units import format_duration
 MIB: Final = 1 << 20
 RECOVERED: Final = 0.95
 """The cache has recovered when this share of its first capacity is free, as in the measurement."""
-_EARLY: Final = 0.9  # an early drop must come before this share of the last drop's position
+_EARLY: Final = 0.5  # an early drop must come before this share of the last drop's position
+_LAG: Final = 0.05  # of the bytes: a drive that is this far behind its first rate has slowed down
+_PROGRAM_MAX_S: Final = 0.003  # the longest usual program time of a page
+_REQUESTS_MIN: Final = 3  # a drop after fewer requests is the ramp of the queue
+_RATIO_MAX: Final = 1.5  # of upper and lower bound, for a size that counts as determined
 _DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
-_BUFFER_MAX: Final = 128 * MIB  # no drive is known to have a larger write buffer
-_BUFFER_SHARE_MIN: Final = 0.02  # if a flush frees a smaller share, that is noise
+_BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger ...
+_CACHE_MIN: Final = 32 * MIB  # ... and SLC caches rarely smaller
+_SAME_RATE: Final = 0.1  # relative difference of two rates that count as equal
 _POINTS: Final = 90  # rows per curve
 
 
@@ -37,8 +47,9 @@ _POINTS: Final = 90  # rows per curve
 class WritePass:
     """One write of the region; `case` is first, flushed or rested, `rest_s` the idle time before.
 
-    `last_drop` is the drop in speed to the sustained rate, `early_drop` a drop before that; None
-    if there is no such drop.
+    `last_drop` is the drop in speed to the sustained rate, `early_drop` a drop before that, when a
+    buffer was full, and `middle_drop` one between them, after which the drive was slow but not at
+    its slowest, as when it folds its cache while it takes writes; None if there is no such drop.
     """
 
     case: str
@@ -46,27 +57,41 @@ class WritePass:
     curve: Progress
     last_drop: RateDrop | None
     early_drop: RateDrop | None
+    middle_drop: RateDrop | None
 
     @property
     def fast_bytes(self) -> float:
         """Bytes written before the last drop; all of them if the speed did not drop."""
         return self.curve.written if self.last_drop is None else self.last_drop.at
 
+
+@dataclass(frozen=True)
+class _Size:
+    """A size between `low` and `high` bytes, and how it was found."""
+
+    low: float
+    high: float
+    why: str
+
     @property
-    def buffered_bytes(self) -> float:
-        """Bytes that a buffer held at the first drop of this pass; 0 without a drop."""
-        drop = self.early_drop or self.last_drop
-        return 0.0 if drop is None else drop.buffered
+    def is_determined(self) -> bool:
+        return self.high <= _RATIO_MAX * self.low
+
+    def finding(self, what: str) -> Finding:
+        low, high = max(0.0, self.low / MIB), self.high / MIB
+        if self.is_determined:
+            return Finding((low + high) / 2, "MiB", low, high, self.why)
+        bounds = f"between {low:.4g} and {high:.4g} MiB" if low > 0 else f"at most {high:.4g} MiB"
+        return Finding(None, "MiB", low or None, high, f"{what} of {bounds}: {self.why}")
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes in bytes, and how each was found. `cache` is None if there is no SLC cache."""
+    """The two sizes; None if unknown. A cache of 0 bytes is absent, for the reason in `why`."""
 
-    buffer: float
-    cache: float | None
-    why_buffer: str
-    why_cache: str
+    buffer: _Size | None
+    cache: _Size | None
+    why: str = ""
 
 
 def conclude(evidence: Evidence) -> Conclusion:
@@ -85,7 +110,7 @@ def conclude(evidence: Evidence) -> Conclusion:
         return Conclusion(measures, findings, qualified(sentence, evidence.warnings))
     if len(passes) < 2:
         return Conclusion(measures, {}, f"{ended} before the second write: no result.")
-    findings = _findings(passes, first.last_drop)
+    findings = _findings(evidence, passes, first.last_drop)
     sentence = _sentence(findings, first.last_drop)
     if "virtual" in evidence.warnings:
         sentence = f"{sentence.rstrip('.')}; on a virtual disk the host may be the cause."
@@ -104,8 +129,16 @@ def write_passes(evidence: Evidence) -> list[WritePass]:
 def _write_pass(evidence: Evidence, case: str, steps: Sequence[dict[str, Any]]) -> WritePass:
     curve = progress(evidence, steps)
     last = last_drop(curve)
-    early = None if last is None else first_drop(curve, _EARLY * last.at)
-    return WritePass(case, steps[0]["value"], curve, last, early)
+    early = middle = None
+    if last is not None:
+        early = first_drop(curve, _EARLY * last.at, _REQUESTS_MIN * BLOCK)
+        before = 0.95 * last.low
+        if early is not None and early.buffered > _BUFFER_MAX:
+            before, early = early.high, None  # too much for a buffer
+        middle = last_drop(curve, before)
+        if middle is not None and (early is None or middle.at < early.at / _EARLY):
+            middle = middle if early is None and middle.buffered > _BUFFER_MAX else None
+    return WritePass(case, steps[0]["value"], curve, last, early, middle)
 
 
 def _rows(write_pass: WritePass) -> list[dict[str, Any]]:
@@ -127,25 +160,43 @@ def _rows(write_pass: WritePass) -> list[dict[str, Any]]:
     return rows
 
 
-def _findings(passes: Sequence[WritePass], last: RateDrop) -> dict[str, Finding]:
+def _findings(
+    evidence: Evidence, passes: Sequence[WritePass], last: RateDrop
+) -> dict[str, Finding]:
     first, flushed = passes[:2]
     rested = [each for each in passes if each.case == "rested"]
     capacity = _comparable_bytes(first, flushed)
     refill = _refill(rested, capacity)
-    sizes = _sizes(first, flushed, capacity, refill)
-    findings = {
-        "buffer_mib": _buffer(first, flushed, sizes),
-        "slc_mib": Finding(None, "MiB", None, None, sizes.why_cache),
-        "refill_s": Finding(None, "s", None, None, "no SLC cache was found"),
+    sizes = _sizes(first, flushed, capacity, refill, _flush_wait_s(evidence))
+    unknown = sizes.why or "it could not be distinguished from the SLC cache"
+    cache = Finding(None, "MiB", None, None, sizes.why)
+    if sizes.cache is not None and sizes.cache.high == 0:
+        cache = Finding(0.0, "MiB", None, None, sizes.cache.why)
+        refill = Finding(None, "s", None, None, "no SLC cache was found")
+    elif sizes.cache is not None:
+        cache = sizes.cache.finding("an SLC cache")
+    return {
+        "buffer_mib": Finding(None, "MiB", None, None, unknown)
+        if sizes.buffer is None
+        else sizes.buffer.finding("a buffer"),
+        "slc_mib": cache,
+        "refill_s": refill,
+        "cached_mib_per_s": Finding(
+            last.before / MIB, "MiB/s", None, None, "the rate before the last drop"
+        ),
         "lasting_mib_per_s": Finding(
             last.after / MIB, "MiB/s", None, None, "the rate after the last drop"
         ),
     }
-    if sizes.cache is not None:
-        size, margin = sizes.cache / MIB, (last.high - last.low) / 2 / MIB
-        findings["slc_mib"] = Finding(size, "MiB", size - margin, size + margin, sizes.why_cache)
-        findings["refill_s"] = refill
-    return findings
+
+
+def _flush_wait_s(evidence: Evidence) -> float:
+    """By how much the flush after the first pass took longer than one of the idle drive."""
+    first_write = min(step["step"] for step in evidence.steps("write"))
+    flushes = evidence.steps("flush")
+    after = [seconds_of(step) for step in flushes if step["step"] > first_write]
+    idle = [seconds_of(step) for step in flushes if step["step"] < first_write]
+    return after[0] - sum(idle) if after else 0.0
 
 
 def _comparable_bytes(first: WritePass, later: WritePass) -> float:
@@ -154,61 +205,102 @@ def _comparable_bytes(first: WritePass, later: WritePass) -> float:
     return first.fast_bytes if drop is None else drop.at
 
 
-def _sizes(first: WritePass, flushed: WritePass, capacity: float, refill: Finding) -> _Sizes:
+def _sizes(
+    first: WritePass, flushed: WritePass, capacity: float, refill: Finding, flush_wait_s: float
+) -> _Sizes:
     """Divides the bytes of the first pass before its last drop into buffer and SLC cache.
 
-    `flushed` is the pass right after a flush.
+    `flushed` is the pass right after a flush, which took `flush_wait_s` longer than an idle one.
     """
-    assert first.last_drop is not None, "without a drop there is nothing to divide"
-    total = f"{first.fast_bytes / MIB:.4g} MiB before the last drop"
-    if flushed.last_drop is not None and flushed.fast_bytes >= RECOVERED * capacity:
+    last = first.last_drop
+    assert last is not None, "without a drop there is nothing to divide"
+    total = f"{last.at / MIB:.4g} MiB before the last drop"
+    after = flushed.last_drop
+    same_rate = after is not None and abs(after.after / last.after - 1) < _SAME_RATE
+    if after is not None and flushed.fast_bytes >= RECOVERED * capacity:
         why = f"{total}, and as much again right after a flush: a write buffer"
-        return _Sizes(flushed.buffered_bytes, None, why, f"{why}, not an SLC cache")
-    flush_empties_nothing = flushed.buffered_bytes < _BUFFER_SHARE_MIN * first.last_drop.buffered
-    if flush_empties_nothing and first.early_drop is None and _drains(first.last_drop, refill):
-        why = f"{total}; a rest that is just long enough to program them makes room again"
-        return _Sizes(
-            first.last_drop.buffered,
-            None,
-            f"{why}: a buffer that a flush does not empty",
-            f"{why}: a buffer, not an SLC cache",
-        )
-    early_bytes = first.early_drop.buffered if first.early_drop is not None else 0.0
-    if flushed.buffered_bytes > 0 and flushed.buffered_bytes >= early_bytes / 2:
-        buffer, when = flushed.buffered_bytes, "right after a flush"
-    else:
-        buffer, when = early_bytes, "before the first drop (a flush does not empty the buffer)"
-    why = f"{buffer / MIB:.4g} MiB more than flash could program {when}"
-    return _Sizes(buffer, first.fast_bytes - buffer, why, f"{total}, less the buffer")
+        seen = [_buffered(first, last, why)]
+        buffer = _narrower(*seen, *([_buffered(flushed, after, why)] if same_rate else []))
+        return _Sizes(buffer, _Size(0, 0, f"{why}, not an SLC cache"))
+    early = first.early_drop
+    buffers = []
+    if early is not None:
+        buffers.append(_buffered(first, early, "written before the first drop"))
+    if (
+        after is not None
+        and same_rate
+        and after.at >= _REQUESTS_MIN * BLOCK
+        and flush_wait_s > after.buffered / after.after / 2
+    ):
+        buffers.append(_buffered(flushed, after, "written before the drop after a flush"))
+        if early is None and abs(after.before / last.before - 1) < _SAME_RATE:
+            # Both passes filled the buffer at the same rates, the first one after the cache.
+            why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
+            margin = _margin(last) + _margin(after)
+            size = last.at - after.at
+            return _Sizes(_narrower(*buffers), _Size(size - margin, size + margin, why))
+    if buffers:
+        buffer = _narrower(*buffers)
+        end = first.middle_drop or last
+        low, high = end.at - buffer.high, last.at - buffer.low
+        cache = _Size(low - _margin(end), high + _margin(last), f"{total}, less the buffer")
+        return _Sizes(buffer, cache)
+    return _undivided(first, last, refill, total)
 
 
-def _drains(drop: RateDrop, refill: Finding) -> bool:
-    """Whether the bytes before the drop are few and soon programmed, as with a buffer."""
-    program_s = drop.at / drop.after
-    fast = isinstance(refill.value, float) and refill.value <= _DRAIN_FACTOR * program_s
-    return fast and drop.buffered <= _BUFFER_MAX
-
-
-def _buffer(first: WritePass, flushed: WritePass, sizes: _Sizes) -> Finding:
-    """The buffer's size; its interval covers the first pass and the one after a flush."""
-    if sizes.buffer <= 0:
-        why = "a write buffer could not be distinguished from the SLC cache"
-        return Finding(None, "MiB", None, None, why)
-    passes = first, flushed
-    estimates = [
-        each.buffered_bytes for each in passes if 0.5 < each.buffered_bytes / sizes.buffer < 2
-    ]
-    low, high = min([sizes.buffer, *estimates]), max([sizes.buffer, *estimates])
-    margin = min(_margin(each) for each in passes)
-    return Finding(
-        sizes.buffer / MIB, "MiB", (low - margin) / MIB, (high + margin) / MIB, sizes.why_buffer
+def _undivided(first: WritePass, last: RateDrop, refill: Finding, total: str) -> _Sizes:
+    """The sizes if there is one drop only, and a flush frees nothing."""
+    held = _buffered(first, last, total)
+    program_s = last.at / last.after
+    drains = isinstance(refill.value, float) and (
+        refill.value <= _DRAIN_FACTOR * program_s or refill.low is None  # no shorter rest was tried
     )
+    if drains and held.high <= _CACHE_MIN:
+        why = f"{total}; a rest that is just long enough to program them makes room again"
+        buffer = _Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
+        return _Sizes(buffer, _Size(0, 0, f"{why}: a buffer, not an SLC cache"))
+    if drains and held.low <= _BUFFER_MAX:
+        return _Sizes(
+            None,
+            None,
+            f"{total}: either a buffer of {held.low / MIB:.4g} to {held.high / MIB:.4g} MiB that "
+            "a flush does not empty, or an SLC cache that is as fast as the link",
+        )
+    # The buffer fills after the cache, while the link brings more than flash programs.
+    share = _BUFFER_MAX / (1 - last.after / last.before) + _margin(last)
+    why = f"{total}, of which a buffer of unknown size may have taken {_BUFFER_MAX / MIB:g} MiB"
+    return _Sizes(None, _Size(last.at - share, last.at + _margin(last), why))
 
 
-def _margin(write_pass: WritePass) -> float:
-    """By how many bytes the position of the drop that shows the buffer is uncertain."""
-    drop = write_pass.early_drop or write_pass.last_drop
-    return float("inf") if drop is None else (drop.high - drop.low) / 2
+def _buffered(write_pass: WritePass, drop: RateDrop, why: str) -> _Size:
+    """What a buffer held at a drop.
+
+    The lower bound takes flash to have programmed at its full rate from the start; the upper bound
+    takes all pages that it programs in `_PROGRAM_MAX_S` to have been in progress, or nothing to
+    have been programmed; one more request may be there in part. If the drive then stops for longer
+    than it wrote, no page had been programmed.
+    """
+    margin, curve = _margin(drop), write_pass.curve
+    fresh = drop.at / 4 / float(curve.between(0.0, drop.at / 4, 1)[0])  # bytes per second
+    slow = curve.behind(fresh, max(2 * BLOCK, _LAG * drop.at), 0.0)
+    stop = curve.first_stop(_REQUESTS_MIN * BLOCK, slow)
+    if stop is not None:
+        return _Size(stop, stop + BLOCK, f"{why}; then the drive stopped for longer than it wrote")
+    in_progress = drop.after * _PROGRAM_MAX_S * (1 + drop.after / drop.before) / 2
+    low = max(0.0, drop.buffered - margin)
+    high = min(slow, drop.buffered + in_progress + margin) + BLOCK
+    if low > high:  # the two contradict each other: the rates vary
+        low = 0.0
+    return _Size(low, high, f"{why}, less what flash had programmed")
+
+
+def _narrower(*sizes: _Size) -> _Size:
+    return min(sizes, key=lambda size: size.high / max(1.0, size.low))
+
+
+def _margin(drop: RateDrop) -> float:
+    """By how many bytes the position of a drop is uncertain."""
+    return max((drop.high - drop.low) / 2, BLOCK / 2)
 
 
 def _refill(rested: Sequence[WritePass], capacity: float) -> Finding:
@@ -245,17 +337,26 @@ def _refill(rested: Sequence[WritePass], capacity: float) -> Finding:
 
 
 def _sentence(findings: dict[str, Finding], last: RateDrop) -> str:
-    buffer, cache, refill = (findings[name].value for name in ("buffer_mib", "slc_mib", "refill_s"))
+    buffer, cache, refill = (findings[name] for name in ("buffer_mib", "slc_mib", "refill_s"))
     fast = f"The first {last.at / MIB:.4g} MiB are written at {last.before / MIB:.4g} MiB/s"
     then = f"then {last.after / MIB:.4g} MiB/s"
-    buffer_text = (
-        f"a buffer of {buffer:.4g} MiB" if isinstance(buffer, float) else "a buffer of unknown size"
-    )
-    if not isinstance(cache, float):
-        return f"{fast}, {then}: {buffer_text}, no SLC cache."
+    if buffer.value is None and cache.value is None and cache.low is None and buffer.low is None:
+        return f"{fast}, {then}: not determined: {cache.why}."
+    buffer_text = f"a buffer of {_bounds(buffer)}"
+    if cache.value == 0:
+        return f"{fast}, {then}: {buffer_text}, no SLC cache that makes writes faster."
     recovery = (
-        f"idle time of about {format_duration(refill)} restores it"
-        if isinstance(refill, float)
+        f"idle time of about {format_duration(refill.value)} restores it"
+        if isinstance(refill.value, float)
         else "idle time did not restore all of it"
     )
-    return f"{fast}, {then}: {buffer_text} and an SLC cache of {cache:.4g} MiB; {recovery}."
+    return f"{fast}, {then}: {buffer_text} and an SLC cache of {_bounds(cache)}; {recovery}."
+
+
+def _bounds(finding: Finding) -> str:
+    """The size; what is known of it if it is not determined."""
+    if isinstance(finding.value, float):
+        return f"{finding.value:.4g} MiB"
+    if finding.low is None:
+        return "unknown size" if finding.high is None else f"at most {finding.high:.4g} MiB"
+    return f"{finding.low:.4g} to {finding.high:.4g} MiB"

@@ -2,15 +2,18 @@
 
 A region is written in order, fast enough to fill any cache. Where the rate drops, a buffer or cache
 is full. The next write follows right after a flush: a flush empties the buffer, but only idle time
-folds the SLC cache. Further writes follow after different idle times, to find the shortest one that
+folds the SLC cache. An earlier flush, of the idle drive, shows how long one takes that has nothing
+to write. Further writes follow after different idle times, to find the shortest one that
 restores the full capacity: in factors of four, then two bisections between the longest that was too
 short and the shortest that was long enough.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
+
+import msgspec
 
 from ssdlab.device import Job
 from ssdlab.experiments.cache.parameters import Cache
@@ -33,7 +36,8 @@ DEPTH: Final = 16
 SETTLE_S: Final = 60.0
 QUICK_SETTLE_S: Final = 5.0
 FINE_BYTES: Final = 1 << 30
-"""The first write records these bytes in intervals of 1 ms, because buffers are small."""
+FINE_US: Final = 10
+"""Each pass records its first `FINE_BYTES` in intervals of `FINE_US`: about one request each."""
 REST_FIRST_S: Final = 1.0
 REST_MIN_S: Final = 1 / 256
 REST_MAX_S: Final = 1024.0
@@ -122,7 +126,9 @@ def measure(session: RunSession, plan: Plan) -> None:
     """
     if plan.trims and _supports_trim(session):
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
-    first = _first_pass(session, plan)
+    session.run(Step("flush", "flushing the idle drive", "fill"), Job(op="flush"))
+    step = Step("write", "writing in order", "fill", case="first", rest_s=plan.settle_s)
+    first = _write(session, step, _job("write", plan.size))
     session.flush()
     drop = last_drop(first)
     if drop is None:
@@ -134,7 +140,7 @@ def measure(session: RunSession, plan: Plan) -> None:
     drop = last_drop(first, float(length)) or drop
     session.expect({"fill": float(length * (plan.write_bytes // plan.size - 1))})
     step = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
-    after_flush = last_drop(Progress(*session.run(step, parts.job(1)).columns()))
+    after_flush = last_drop(_write(session, step, parts.job(1)))
     session.flush(1)
     if after_flush is None or after_flush.high < RECOVERED * drop.low:
         if parts.count < 2:
@@ -175,9 +181,7 @@ def _supports_trim(session: RunSession) -> bool:
     return False
 
 
-def _job(
-    op: Literal["write", "trim"], amount: int, *, offset: int = 0, interval_ms: int = 1
-) -> Job:
+def _job(op: Literal["write", "trim"], amount: int, *, offset: int = 0) -> Job:
     return Job(
         op=op,
         offset_bytes=offset,
@@ -185,21 +189,26 @@ def _job(
         block_bytes=BLOCK,
         amount_bytes=amount,
         queue_depth=DEPTH,
-        interval_ms=interval_ms,
+        interval_us=FINE_US,
     )
 
 
-def _first_pass(session: RunSession, plan: Plan) -> Progress:
-    """Writes the whole region; the first `FINE_BYTES` are a separate step."""
-    fine = min(plan.size, FINE_BYTES)
-    step = Step("write", "writing in order", "fill", case="first", rest_s=plan.settle_s)
-    outcomes = [session.run(step, _job("write", fine))]
-    if fine < plan.size:
-        remaining = plan.size - fine
-        expected_s = outcomes[0].seconds * remaining / fine
-        interval_ms = max(1, round(1000 * expected_s / _INTERVALS))
-        job = _job("write", remaining, offset=fine, interval_ms=interval_ms)
-        outcomes.append(session.run(Step("write", step.label, "fill", repeat=1, case="first"), job))
+def _write(session: RunSession, step: Step, job: Job) -> Progress:
+    """Writes the job's region in order; the first `FINE_BYTES` are a step of their own."""
+    fine = min(job.length_bytes, FINE_BYTES)
+    outcomes = [
+        session.run(step, msgspec.structs.replace(job, length_bytes=fine, amount_bytes=fine))
+    ]
+    if (remaining := job.length_bytes - fine) > 0:
+        expected_us = 1e6 * outcomes[0].seconds * remaining / fine
+        rest = msgspec.structs.replace(
+            job,
+            offset_bytes=job.offset_bytes + fine,
+            length_bytes=remaining,
+            amount_bytes=remaining,
+            interval_us=max(1000, round(expected_us / _INTERVALS)),
+        )
+        outcomes.append(session.run(replace(step, repeat=1, rest_s=0.0), rest))
     columns = [outcome.columns() for outcome in outcomes]
     seconds = [value for values, _ in columns for value in values]
     return Progress(seconds, [amount for _, amounts in columns for amount in amounts])
@@ -219,7 +228,7 @@ def _find_rest(session: RunSession, plan: Plan, capacity: float, parts: _Parts) 
             value=rest_s,
             rest_s=rest_s,
         )
-        drop = last_drop(Progress(*session.run(step, parts.job(stage)).columns()))
+        drop = last_drop(_write(session, step, parts.job(stage)))
         session.flush(stage)
         if drop is None or drop.at >= RECOVERED * capacity:
             enough_s = min(enough_s, rest_s)

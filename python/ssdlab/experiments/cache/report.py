@@ -113,10 +113,11 @@ def _method(run: Run) -> Method:
         "than that was written again, directly after a flush and after other idle times."
     )
     meaning = (
-        "The buffer is memory: the amount accepted faster than the flash can store it, directly "
-        "after a flush. The SLC cache is flash that stores one bit per cell: the rest of what was "
-        "accepted before the last fall of the speed. Refill is the shortest idle time after which "
-        "the whole cache is available again."
+        "The buffer is memory: the amount accepted faster than the flash can store it. Pages that "
+        "are being programmed still occupy it, so its size is known within an interval. The SLC "
+        "cache is flash that stores one bit per cell: the rest of what was accepted before the "
+        "last fall of the speed. Refill is the shortest idle time after which the whole cache is "
+        "available again."
     )
     pitfalls = (
         "A cache that uses free flash is smaller on a full drive; the size is that during the run.",
@@ -129,6 +130,7 @@ def _method(run: Run) -> Method:
 _FINDINGS: Final = {
     "slc_mib": "SLC cache",
     "refill_s": "Refilled by an idle time of",
+    "cached_mib_per_s": "Speed until the cache is full",
     "lasting_mib_per_s": "Sustained speed",
 }
 _PARAMETERS: Final = {

@@ -104,7 +104,7 @@ def _overwrite(run: TwinRun, drive_writes: float, turn: int) -> None:
         queue_depth=4,
         hint="overwrite" if run.sends_hints else "none",
         seed=run.plan.seed * 1000 + turn,
-        interval_ms=1000,
+        interval_us=1_000_000,
     )
     run.run("age", "", job, turn)
 
@@ -121,6 +121,6 @@ def _mixed(run: TwinRun) -> None:
         queue_depth=4,
         hint="overwrite" if run.sends_hints else "none",
         seed=run.plan.seed * 1000,
-        interval_ms=1000,
+        interval_us=1_000_000,
     )
     run.run("mixed", "", job)

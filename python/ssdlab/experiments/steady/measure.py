@@ -329,7 +329,7 @@ def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> Non
     counters.read()
     seconds = filled.seconds * rule.round_bytes / max(1, filled.bytes)
     for number in range(plan.rounds_most):
-        job = _round(plan, stage, number, _interval_ms(seconds))
+        job = _round(plan, stage, number, _interval_us(seconds))
         rest_s = 0.0 if number else plan.settle_s
         label = f"writes at random, round {number}" + (f", {share:.0%} unused" if share else "")
         step = Step("round", label, "random", stage, number, value=share, rest_s=rest_s)
@@ -342,7 +342,7 @@ def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> Non
             return
 
 
-def _round(plan: Plan, stage: int, number: int, interval_ms: int) -> Job:
+def _round(plan: Plan, stage: int, number: int, interval_us: int) -> Job:
     share = plan.shares[stage]
     return Job(
         op="write",
@@ -352,13 +352,13 @@ def _round(plan: Plan, stage: int, number: int, interval_ms: int) -> Job:
         amount_bytes=plan.rule(share).round_bytes,
         queue_depth=plan.depth,
         seed=plan.seed * 1000 + (101 * stage + number) % 1000,
-        interval_ms=interval_ms,
+        interval_us=interval_us,
     )
 
 
-def _interval_ms(seconds: float) -> int:
+def _interval_us(seconds: float) -> int:
     """The recording interval of a round that takes about this many seconds."""
-    return min(5000, max(1, round(1000 * seconds / _INTERVALS)))
+    return min(5_000_000, max(1000, round(1e6 * seconds / _INTERVALS)))
 
 
 def _gauge_reads(session: RunSession, plan: Plan) -> None:
@@ -389,7 +389,7 @@ def _gauge_writes(session: RunSession, plan: Plan) -> None:
         amount_bytes=round(GAUGE * plan.region) // plan.block * plan.block,
         queue_depth=plan.depth,
         seed=plan.seed,
-        interval_ms=_interval_ms(rule.round_bytes / 400e6),
+        interval_us=_interval_us(rule.round_bytes / 400e6),
     )
     label = "gauge: the same writes on trimmed flash"
     step = Step("gauge", label, "random", case="write", rest_s=plan.settle_s)
