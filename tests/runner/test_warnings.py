@@ -106,6 +106,11 @@ def test_a_fall_within_one_sequential_write_is_a_cliff_with_its_position() -> No
     assert "to 300 MiB/s after 6000 MiB" in warnings["cliff"].replace("5985", "6000")
 
 
+def test_a_fall_that_the_experiment_looks_for_is_not_a_cliff() -> None:
+    fall = _writing([1000.0] * 60 + [300.0] * 60)
+    assert _warnings(StepRow({**fall.values, "phase": "gauge"}, fall.intervals)) == {}
+
+
 @pytest.mark.parametrize(
     "rates", [[500.0] * 100, [300.0] * 50 + [900.0] * 50, [900.0] * 10 + [300.0] * 10]
 )

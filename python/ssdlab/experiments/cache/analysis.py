@@ -22,7 +22,6 @@ import numpy as np
 
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.write_rounds import progress
-from ssdlab.experiments.cache.measure import BLOCK
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop
 from ssdlab.stats.steady import Progress
@@ -54,6 +53,7 @@ class WritePass:
 
     case: str
     rest_s: float | None
+    block_bytes: int
     curve: Progress
     last_drop: RateDrop | None
     early_drop: RateDrop | None
@@ -63,6 +63,10 @@ class WritePass:
     def fast_bytes(self) -> float:
         """Bytes written before the last drop; all of them if the speed did not drop."""
         return self.curve.written if self.last_drop is None else self.last_drop.at
+
+    def margin(self, drop: RateDrop) -> float:
+        """By how many bytes the position of a drop is uncertain."""
+        return max((drop.high - drop.low) / 2, self.block_bytes / 2)
 
 
 @dataclass(frozen=True)
@@ -127,18 +131,18 @@ def write_passes(evidence: Evidence) -> list[WritePass]:
 
 
 def _write_pass(evidence: Evidence, case: str, steps: Sequence[dict[str, Any]]) -> WritePass:
-    curve = progress(evidence, steps)
+    curve, block = progress(evidence, steps), steps[0]["block_bytes"]
     last = last_drop(curve)
     early = middle = None
     if last is not None:
-        early = first_drop(curve, _EARLY * last.at, _REQUESTS_MIN * BLOCK)
+        early = first_drop(curve, _EARLY * last.at, _REQUESTS_MIN * block)
         before = 0.95 * last.low
         if early is not None and early.buffered > _BUFFER_MAX:
             before, early = early.high, None  # too much for a buffer
         middle = last_drop(curve, before)
         if middle is not None and (early is None or middle.at < early.at / _EARLY):
             middle = middle if early is None and middle.buffered > _BUFFER_MAX else None
-    return WritePass(case, steps[0]["value"], curve, last, early, middle)
+    return WritePass(case, steps[0]["value"], block, curve, last, early, middle)
 
 
 def _rows(write_pass: WritePass) -> list[dict[str, Any]]:
@@ -229,21 +233,23 @@ def _sizes(
     if (
         after is not None
         and same_rate
-        and after.at >= _REQUESTS_MIN * BLOCK
+        and after.at >= _REQUESTS_MIN * first.block_bytes
         and flush_wait_s > after.buffered / after.after / 2
     ):
         buffers.append(_buffered(flushed, after, "written before the drop after a flush"))
         if early is None and abs(after.before / last.before - 1) < _SAME_RATE:
             # Both passes filled the buffer at the same rates, the first one after the cache.
             why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
-            margin = _margin(last) + _margin(after)
+            margin = first.margin(last) + flushed.margin(after)
             size = last.at - after.at
             return _Sizes(_narrower(*buffers), _Size(size - margin, size + margin, why))
     if buffers:
         buffer = _narrower(*buffers)
         end = first.middle_drop or last
         low, high = end.at - buffer.high, last.at - buffer.low
-        cache = _Size(low - _margin(end), high + _margin(last), f"{total}, less the buffer")
+        cache = _Size(
+            low - first.margin(end), high + first.margin(last), f"{total}, less the buffer"
+        )
         return _Sizes(buffer, cache)
     return _undivided(first, last, refill, total)
 
@@ -267,9 +273,9 @@ def _undivided(first: WritePass, last: RateDrop, refill: Finding, total: str) ->
             "a flush does not empty, or an SLC cache that is as fast as the link",
         )
     # The buffer fills after the cache, while the link brings more than flash programs.
-    share = _BUFFER_MAX / (1 - last.after / last.before) + _margin(last)
+    share = _BUFFER_MAX / (1 - last.after / last.before) + first.margin(last)
     why = f"{total}, of which a buffer of unknown size may have taken {_BUFFER_MAX / MIB:g} MiB"
-    return _Sizes(None, _Size(last.at - share, last.at + _margin(last), why))
+    return _Sizes(None, _Size(last.at - share, last.at + first.margin(last), why))
 
 
 def _buffered(write_pass: WritePass, drop: RateDrop, why: str) -> _Size:
@@ -280,15 +286,16 @@ def _buffered(write_pass: WritePass, drop: RateDrop, why: str) -> _Size:
     have been programmed; one more request may be there in part. If the drive then stops for longer
     than it wrote, no page had been programmed.
     """
-    margin, curve = _margin(drop), write_pass.curve
+    block, curve = write_pass.block_bytes, write_pass.curve
+    margin = write_pass.margin(drop)
     fresh = drop.at / 4 / float(curve.between(0.0, drop.at / 4, 1)[0])  # bytes per second
-    slow = curve.behind(fresh, max(2 * BLOCK, _LAG * drop.at), 0.0)
-    stop = curve.first_stop(_REQUESTS_MIN * BLOCK, slow)
+    slow = curve.behind(fresh, max(2 * block, _LAG * drop.at), 0.0)
+    stop = curve.first_stop(_REQUESTS_MIN * block, slow)
     if stop is not None:
-        return _Size(stop, stop + BLOCK, f"{why}; then the drive stopped for longer than it wrote")
+        return _Size(stop, stop + block, f"{why}; then the drive stopped for longer than it wrote")
     in_progress = drop.after * _PROGRAM_MAX_S * (1 + drop.after / drop.before) / 2
     low = max(0.0, drop.buffered - margin)
-    high = min(slow, drop.buffered + in_progress + margin) + BLOCK
+    high = min(slow, drop.buffered + in_progress + margin) + block
     if low > high:  # the two contradict each other: the rates vary
         low = 0.0
     return _Size(low, high, f"{why}, less what flash had programmed")
@@ -296,11 +303,6 @@ def _buffered(write_pass: WritePass, drop: RateDrop, why: str) -> _Size:
 
 def _narrower(*sizes: _Size) -> _Size:
     return min(sizes, key=lambda size: size.high / max(1.0, size.low))
-
-
-def _margin(drop: RateDrop) -> float:
-    """By how many bytes the position of a drop is uncertain."""
-    return max((drop.high - drop.low) / 2, BLOCK / 2)
 
 
 def _refill(rested: Sequence[WritePass], capacity: float) -> Finding:

@@ -42,6 +42,8 @@ _SLC: Final = (
     "the SLC cache takes writes first, so the rate shows neither where the hidden flash is used up "
     "nor what a write without relocation costs"
 )
+_BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger
+_SAME_COST: Final = 1.15  # the cost of writes at random / in order, for drives that map each block
 _AS_FAST: Final = 0.97  # of the fresh rate: such a gauge may have been limited by link or host
 
 
@@ -202,8 +204,9 @@ def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
     drive_mib = parameters.get("drive_mib")
     if drive_mib is None or parameters["region_mib"] < 0.99 * drive_mib:
         return None, "the region is not the whole drive, so the free space outside it is unknown"
-    if parameters.get("slc_cache_mib"):
-        return None, _SLC
+    reason = _unclear_cost(evidence)
+    if reason:
+        return None, reason
     if parameters["pattern"] != "random":
         return None, "only uniform random writes show where garbage collection begins"
     last = last_drop(part.curve, _FALL_WITHIN * _scope(part))
@@ -242,8 +245,9 @@ def _waf_of_curve(evidence: Evidence, part: Part, fall: RateDrop | None) -> Find
     The cost gives the WAF for any victim policy, but only if flash limits the writes: if the gauge
     was as fast as the fresh drive and gives a lower WAF, the formula is used.
     """
-    if evidence.parameters.get("slc_cache_mib"):
-        return Finding(None, "", None, None, _SLC)
+    reason = _unclear_cost(evidence)
+    if reason:
+        return Finding(None, "", None, None, reason)
     costs, form = _waf_by_costs(evidence, part), None if fall is None else _waf_by_spare(fall, part)
     limited = fall is not None and _gauge_rate(evidence) >= _AS_FAST * fall.before
     if costs is not None and not (limited and form is not None and form.value > costs.high):
@@ -279,10 +283,36 @@ def _waf_by_costs(evidence: Evidence, part: Part) -> Bracket | None:
     return waf_from_costs(1 / part.verdict.mean, 1 / rate, read)
 
 
-def _gauge_rate(evidence: Evidence) -> float:
+def _unclear_cost(evidence: Evidence) -> str:
+    """Why neither the curve nor the rate shows how many bytes are programmed; "" if they do."""
+    slc = evidence.parameters.get("slc_cache_mib")
+    if slc:
+        return _SLC
+    curves = [
+        progress(evidence, [step for step in evidence.steps("fill") if step["stage"] == 0]),
+        _gauge(evidence, "write"),
+        _gauge(evidence, "write in order"),
+    ]
+    drops = [] if slc == 0 or not curves[1].written else [last_drop(curve) for curve in curves]
+    largest = max((drop.buffered for drop in drops if drop is not None), default=0.0)
+    if largest > _BUFFER_MAX:
+        return f"on trimmed flash the rate fell after {format_size(largest)}: {_SLC}"
+    random, ordered = (_gauge_rate(evidence, case) for case in ("write", "write in order"))
+    if random and ordered > _SAME_COST * random:
+        return (
+            f"on trimmed flash a write at random takes {ordered / random:.3g} times as long as one "
+            "in order: the mapping unit is larger, or the map does not fit into the drive's memory"
+        )
+    return ""
+
+
+def _gauge(evidence: Evidence, case: str) -> Progress:
+    return progress(evidence, [s for s in evidence.steps("gauge") if s["case"] == case])
+
+
+def _gauge_rate(evidence: Evidence, case: str = "write") -> float:
     """Bytes/s of the writes without relocation; 0 if they were not measured."""
-    steps = [step for step in evidence.steps("gauge") if step["case"] == "write"]
-    curve = progress(evidence, steps)
+    curve = _gauge(evidence, case)
     if not curve.written:
         return 0.0
     start, stop = (share * curve.written for share in _GAUGE_WINDOW)

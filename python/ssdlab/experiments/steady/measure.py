@@ -3,15 +3,16 @@
 The region is trimmed if possible, written once in order and left idle. Then it is overwritten at
 random in rounds of a fifth of it, until the rate is steady (`stats.steady`) or for a fixed number
 of rounds. With `--spare` this repeats with a share of the region trimmed and unused. After the
-first part two gauges measure the cost of requests without relocation: random reads, and the same
-writes on the trimmed region, with each block written once. Sources: SNIA Solid State Storage
-Performance Test Specification (rounds, window); published tests of spare area.
+first part three gauges measure the cost of requests without relocation: random reads, and on the
+trimmed region the same writes with each block written once, and writes of that size in order.
+Sources: SNIA Solid State Storage Performance Test Specification (rounds, window); published tests
+of spare area.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from ssdlab.device import Job, Outcome, Zipf
 from ssdlab.device.kinds import Pattern
@@ -54,7 +55,9 @@ GAUGE: Final = 0.5
 at random would collect blocks that the gauge itself wrote."""
 GAUGE_READS: Final = 0.05
 GAUGE_READ_DEPTH: Final = 256
+GAUGE_ORDERED: Final = 0.25  # as GAUGE, of writes in order
 _INTERVALS: Final = 512  # per round, approximately
+_FILL_RATE: Final = 10e9  # bytes per second: faster than any fill, so that its intervals are enough
 _PATTERNS: Final = "random, sequential or zipf:THETA"
 
 
@@ -128,7 +131,7 @@ class Plan:
     def write_bytes(self) -> int:
         """The most bytes that fills, rounds and the write gauge write."""
         rounds = sum(self.rule(share).round_bytes for share in self.shares) * self.rounds_most
-        gauge = round(GAUGE * self.region) if self.gauges else 0
+        gauge = round((GAUGE + GAUGE_ORDERED) * self.region) if self.gauges else 0
         return sum(self.scope(share) for share in self.shares) + rounds + gauge
 
     def parameters(self) -> dict[str, Any]:
@@ -155,7 +158,7 @@ class Plan:
             "fill": fill,
             "random": float(self.write_bytes) - fill,
             "trim": fill + self.region,
-            "rest": self.settle_s * (len(self.shares) + self.gauges),
+            "rest": self.settle_s * (len(self.shares) + 2 * self.gauges),
         }
 
 
@@ -261,7 +264,8 @@ def measure(session: RunSession, plan: Plan) -> None:
         session.flush(stage)
         if stage == 0 and trims and plan.gauges:
             _gauge_reads(session, plan)
-            _gauge_writes(session, plan)
+            _gauge_writes(session, plan, "random_once", GAUGE)
+            _gauge_writes(session, plan, "sequential", GAUGE_ORDERED)
         session.expect({**session.forecast.remaining, "random": _remaining_bytes(plan, stage)})
 
 
@@ -305,6 +309,7 @@ def _fill(session: RunSession, plan: Plan, stage: int, *, trims: bool) -> Outcom
         block_bytes=FILL_BLOCK,
         amount_bytes=scope,
         queue_depth=FILL_DEPTH,
+        interval_us=_interval_us(scope / _FILL_RATE),
     )
     outcome = session.run(Step("fill", label, "fill", stage, value=plan.shares[stage]), job)
     session.flush(stage)
@@ -312,12 +317,9 @@ def _fill(session: RunSession, plan: Plan, stage: int, *, trims: bool) -> Outcom
 
 
 def _trim(session: RunSession, plan: Plan, stage: int, case: str = "") -> None:
+    size, block = plan.region, FILL_BLOCK
     job = Job(
-        op="trim",
-        length_bytes=plan.region,
-        block_bytes=FILL_BLOCK,
-        amount_bytes=plan.region,
-        queue_depth=FILL_DEPTH,
+        op="trim", length_bytes=size, block_bytes=block, amount_bytes=size, queue_depth=FILL_DEPTH
     )
     session.run(Step("trim", "trimming the region", "trim", stage, case=case), job)
 
@@ -377,21 +379,22 @@ def _gauge_reads(session: RunSession, plan: Plan) -> None:
     session.target.check_uncached()
 
 
-def _gauge_writes(session: RunSession, plan: Plan) -> None:
-    """Repeats a round's writes on a trimmed region, each block once: nothing is relocated."""
+def _gauge_writes(
+    session: RunSession, plan: Plan, pattern: Literal["random_once", "sequential"], share: float
+) -> None:
+    """Writes requests of a round's size on a trimmed region, each once: nothing is relocated."""
     _trim(session, plan, 0, "gauge")
-    rule = plan.rule(0.0)
     job = Job(
         op="write",
-        pattern="random_once",
+        pattern=pattern,
         length_bytes=plan.region,
         block_bytes=plan.block,
-        amount_bytes=round(GAUGE * plan.region) // plan.block * plan.block,
+        amount_bytes=round(share * plan.region) // plan.block * plan.block,
         queue_depth=plan.depth,
         seed=plan.seed,
-        interval_us=_interval_us(rule.round_bytes / 400e6),
+        interval_us=_interval_us(plan.rule(0.0).round_bytes / 400e6),
     )
-    label = "gauge: the same writes on trimmed flash"
-    step = Step("gauge", label, "random", case="write", rest_s=plan.settle_s)
-    session.run(step, job)
+    case = "write" if pattern == "random_once" else "write in order"
+    label = f"gauge: {case} on trimmed flash"
+    session.run(Step("gauge", label, "random", case=case, rest_s=plan.settle_s), job)
     session.flush(0)

@@ -32,6 +32,8 @@ NEAR_LIMIT_K: Final = 5.0
 HOT_C: Final = 70.0
 """Temperature limit if a drive reports none: client drives begin to throttle at 70 to 85 C."""
 _PREPARATION: Final = frozenset({"fill", "flush", "rest", "trim"})
+_CURVES: Final = frozenset({"gauge", "write"})
+"""Phases of steady and cache that are analysed as a rate over time: they look for a fall."""
 _PERCENTILE: Final = re.compile(r"(.*_us)_(p[0-9]+)")
 
 Row = Mapping[str, Any]
@@ -159,11 +161,13 @@ def _check_link(steps: list[dict[str, Any]], link_bytes_per_s: float, warn: Warn
 
 
 def _check_cliffs(intervals: pa.Table, steps: list[dict[str, Any]], warn: Warn) -> None:
-    """Warns about the first sequential write whose throughput fell, since its mean means little."""
+    """Warns about the first sequential write with a fall, because its mean says little."""
     for row in steps:
         job = row["job"]
         sequential = job.get("pattern", "sequential") == "sequential"
         if job.get("op") != "write" or job.get("read_share") or not sequential:
+            continue
+        if row["phase"] in _CURVES:
             continue
         own_rows = intervals.filter(pc.equal(intervals["step"], row["step"]))
         cliff = _cliff(own_rows, row["end_ns"])

@@ -20,24 +20,34 @@ pub struct WriteBuffer {
     releases: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// The time of the last release that has been scheduled.
     pub empty_at: Nanos,
+    /// When the last unit that waited for space was admitted.
+    waited_until: Nanos,
 }
 
 impl WriteBuffer {
     /// An empty buffer for `capacity` units.
     pub fn new(capacity: u64) -> Self {
-        Self { capacity, held: 0, releases: BinaryHeap::new(), empty_at: Nanos::ZERO }
+        Self {
+            capacity,
+            held: 0,
+            releases: BinaryHeap::new(),
+            empty_at: Nanos::ZERO,
+            waited_until: Nanos::ZERO,
+        }
     }
 
-    /// Admits a unit at `at` or as soon as there is space; returns when.
+    /// Admits a unit at `at` or as soon as there is space; returns when. Units are admitted in the
+    /// order of the calls: none overtakes one that waited for space.
     ///
     /// # Panics
     /// If it is full and no release is scheduled: the partly filled pages are larger than it.
     pub fn admit(&mut self, at: Nanos) -> Nanos {
-        self.release_until(at);
-        let mut admitted = at;
+        let mut admitted = at.max(self.waited_until);
+        self.release_until(admitted);
         while self.held >= self.capacity {
             let Reverse((end, _)) = *self.releases.peek().expect("a full buffer drains");
             admitted = end;
+            self.waited_until = end;
             self.release_until(end);
         }
         self.held += 1;
@@ -55,6 +65,7 @@ impl WriteBuffer {
         self.held = 0;
         self.releases.clear();
         self.empty_at = now;
+        self.waited_until = now;
     }
 
     fn release_until(&mut self, time: Nanos) {
@@ -80,5 +91,15 @@ mod tests {
         buffer.release_at(Nanos::new(50), 2);
         assert_eq!(buffer.admit(Nanos::new(3)), Nanos::new(50));
         assert_eq!(buffer.admit(Nanos::new(60)), Nanos::new(60));
+    }
+
+    #[test]
+    fn no_unit_takes_space_before_it_is_released() {
+        let mut buffer = WriteBuffer::new(2);
+        buffer.admit(Nanos::new(1));
+        buffer.admit(Nanos::new(2));
+        buffer.release_at(Nanos::new(50), 2);
+        assert_eq!(buffer.admit(Nanos::new(3)), Nanos::new(50));
+        assert_eq!(buffer.admit(Nanos::new(4)), Nanos::new(50), "both units leave at 50");
     }
 }
