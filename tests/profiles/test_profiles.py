@@ -6,12 +6,12 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from ssdlab import profiles
-from ssdlab.device import describe_twin
+from ssdlab.device import Job, describe_twin, open_twin, run_job
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.units import parse_size
 
@@ -101,3 +101,35 @@ def test_a_missing_file_a_directory_and_binary_data_are_refused(tmp_path: Path) 
             profiles.load(str(tmp_path / f"{name}.toml"))
     with pytest.raises(UsageError, match=r"directory\.toml is a directory; give a regular file"):
         profiles.load(str(tmp_path / "directory.toml"))
+
+
+SOLD = {
+    "intel-s4500-480": (72_000, None),
+    "micron-5200-eco": (95_000, None),
+    "samsung-970-evo-plus-500": (480_000, 550_000),
+    "samsung-980-pro": (1_000_000, 1_000_000),
+    "samsung-pm983": (400_000, None),
+    "wd-sn850": (1_000_000, 720_000),
+}
+"""4 KiB random reads and writes per second that the drive was sold with, at any queue depth."""
+
+
+@pytest.mark.parametrize("name", SOLD)
+def test_no_twin_is_faster_at_random_than_its_drive_was_sold(name: str) -> None:
+    drive = open_twin(name, profiles.load(name), 2 << 30)
+    size = 64 << 20
+    run_job(drive, Job(op="write", length_bytes=size, block_bytes=1 << 20, amount_bytes=size))
+    drive.rest(60.0)
+    ops: tuple[Literal["read", "write"], ...] = ("read", "write")
+    for op, most in zip(ops, SOLD[name], strict=True):
+        job = Job(
+            op=op,
+            pattern="random",
+            length_bytes=size,
+            block_bytes=4096,
+            amount_bytes=size,
+            queue_depth=256,
+        )
+        outcome = run_job(drive, job)
+        if most is not None:
+            assert outcome.requests / outcome.seconds < 1.01 * most, op
