@@ -67,7 +67,10 @@ class Device:
         sizes = [9 << 20, *(3000 * number for number in range(1, 30))]
         for number, size in enumerate(sizes):
             self.content[f"file-{number}"] = rng.randbytes(size)
-            (self.point / f"file-{number}").write_bytes(self.content[f"file-{number}"])
+            with (self.point / f"file-{number}").open("wb") as file:
+                file.write(self.content[f"file-{number}"])
+                file.flush()
+                os.fsync(file.fileno())  # allocated now, in one extent, and not when memory is short
         with (self.point / "allocated").open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, 5 << 20)
         os.sync()
@@ -78,7 +81,9 @@ class Device:
         self.unmount()
 
     def mount(self) -> None:
-        subprocess.run(["mount", "-t", self.kind, str(self.node), str(self.point)], check=True)
+        command = ["mount", "-t", self.kind, str(self.node), str(self.point)]
+        mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert mounted.returncode == 0, mounted.stderr
 
     def unmount(self) -> None:
         """Unmounts it, with retries: files of a killed process are closed after its exit."""
