@@ -18,15 +18,15 @@ class PowerLoss(Exception):  # noqa: N818 -- an event, not an error of the progr
 class TornWrite:
     """Power is lost during write number `at`: half of it becomes garbage, and nothing follows.
 
-    Writes of less than `min_bytes` are not counted.
+    If `data` is given, only writes of a part of it are counted.
     """
 
-    def __init__(self, at: int, min_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, at: int, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
         self.at, self.count = at, 0
         complete_write = DirectDevice.write
 
         def write(device: DirectDevice, window: Window, content: bytes) -> None:
-            self.count += window.length >= min_bytes
+            self.count += not data or content in data
             if self.count < self.at:
                 complete_write(device, window, content)
                 return
@@ -37,10 +37,10 @@ class TornWrite:
         monkeypatch.setattr(DirectDevice, "write", write)
 
 
-def crash(device: Device, at: int, min_bytes: int = 0, options: HealOptions | None = None) -> None:
+def crash(device: Device, at: int, data: bytes = b"", options: HealOptions | None = None) -> None:
     """Heals the device until power is lost during a write."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(whole, "current_session", lambda _: "before the power cut")
-        TornWrite(at, min_bytes, patch)
+        TornWrite(at, data, patch)
         with pytest.raises(PowerLoss):
             device.heal(options)

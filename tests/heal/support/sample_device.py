@@ -67,10 +67,7 @@ class Device:
         sizes = [9 << 20, *(3000 * number for number in range(1, 30))]
         for number, size in enumerate(sizes):
             self.content[f"file-{number}"] = rng.randbytes(size)
-            with (self.point / f"file-{number}").open("wb") as file:
-                file.write(self.content[f"file-{number}"])
-                file.flush()
-                os.fsync(file.fileno())  # allocated now, in one extent, and not when memory is short
+            (self.point / f"file-{number}").write_bytes(self.content[f"file-{number}"])
         with (self.point / "allocated").open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, 5 << 20)
         os.sync()
