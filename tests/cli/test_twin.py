@@ -102,3 +102,13 @@ def test_invalid_input_to_twin_is_refused_with_one_line(refused: Refused, tmp_pa
     assert "No such file" in refused("twin", "check", tmp_path / "none.toml")
     assert "at least about" in refused("twin", "show", XG5, "--capacity", "1MiB")
     assert "needs a unit" in refused("twin", "show", XG5, "--capacity", "8")
+
+
+def test_the_command_prints_each_figure_and_its_error(ssdlab: Program) -> None:
+    command = ("twin", "validate", "intel-s3510-480", "--table", "aging")
+    document = json.loads(ssdlab(*command, "--json").stdout)
+    assert [figure["published"] for figure in document["figures"]] == [10.7, 10.7, 10.8, 10.8, 10.8]
+    assert document["summary"][0]["worst_error"] < 0.02
+    shown = ssdlab(*command, "--quiet")
+    assert shown.stderr == ""
+    assert "fitted: 5 figures of 1 drives" in shown.stdout

@@ -25,5 +25,9 @@ app = lazy_group(
             "ssdlab.cli.twin.what_if",
             "Predict the effect of a change to a twin: two runs and a comparison.",
         ),
+        "validate": Member(
+            "ssdlab.cli.twin.validate",
+            "Compare published figures of real drives with those of their twins.",
+        ),
     },
 )

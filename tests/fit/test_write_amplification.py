@@ -1,0 +1,61 @@
+"""Published write amplification of real drives, predicted from one number: their spare."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssdlab.errors import UsageError
+from ssdlab.fit import write_amplification
+from ssdlab.fit.validation import Comparison, compare, select, summaries, tables
+from ssdlab.fit.write_amplification import Figure
+
+
+def test_a_drives_curve_is_predicted_from_its_spare() -> None:
+    """Each block once per pass: the saw of a Samsung drive, of which only the mean was fitted."""
+    figures = {each.label: each for each in write_amplification.compare("samsung-fdp-7680")}
+    curve = [each for label, each in figures.items() if "twentieth" in label]
+    assert len(curve) == 20
+    assert sum(abs(each.error) < 0.05 for each in curve) >= 17
+    assert abs(figures["collection begins, drive writes"].error) < 0.02
+    assert {each.role for each in curve} == {"predicted"}
+    assert figures["WAF, mean of a pass"].role == "fitted"
+
+
+def test_uniform_waf_is_predicted_from_the_flash_of_a_drive() -> None:
+    (figure,) = write_amplification.compare("samsung-pm9a3-960")
+    assert abs(figure.error) < 0.05
+
+
+def test_each_drive_has_a_source() -> None:
+    for name in write_amplification.drives():
+        drive, source = write_amplification.source_of(name)
+        assert drive
+        assert source
+
+
+def test_figures_are_summed_up_by_role() -> None:
+    figures = (Figure("a", 2.0, 1.0, "predicted"), Figure("b", 2.0, 2.2, "predicted"))
+    other = (Figure("c", 1.0, 1.0, "fitted"),)
+    total = summaries([Comparison("x", "X", "t", figures), Comparison("y", "Y", "t", other)])
+    assert [(each.role, each.drives, each.figures) for each in total] == [
+        ("fitted", 1, 1),
+        ("predicted", 1, 2),
+    ]
+    assert total[1].mean_error == pytest.approx(0.3)
+    assert total[1].worst_error == 0.5
+
+
+def test_a_selection_names_what_exists() -> None:
+    assert select(["toshiba-xg5"], []) == [("aging", "toshiba-xg5")]
+    assert select([], ["stripe"]) == [("stripe", "samsung-980-pro"), ("stripe", "wd-sn850")]
+    assert {table for table, _ in select([], [])} == set(tables())
+    with pytest.raises(UsageError, match="no published table contains 'nothing'"):
+        select(["nothing"], [])
+    with pytest.raises(UsageError, match=r"--table is 'nothing'; it must be one of aging"):
+        select([], ["nothing"])
+
+
+def test_a_twin_fitted_to_a_table_says_so() -> None:
+    comparison = compare("aging", "intel-s3510-480")
+    assert {each.role for each in comparison.figures} == {"fitted"}
+    assert comparison.command == "ssdlab twin validate intel-s3510-480 --table aging"
