@@ -36,6 +36,7 @@ impl Shape {
             channels: media.channels,
             dies_per_channel: media.dies_per_channel,
             planes: media.planes,
+            independent_plane_reads: media.independent_plane_reads,
             page_units: small(media.page / unit, "flash.page")?,
             pages_per_block: media.pages_per_block,
             blocks_per_plane: 1,

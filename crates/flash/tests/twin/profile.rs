@@ -74,6 +74,27 @@ fn an_error_names_the_key_and_its_allowed_values() {
 }
 
 #[test]
+fn rules_for_reads_that_do_not_fit_are_rejected() {
+    assert_errors(&[
+        (
+            "planes = 2",
+            "planes = 2\ndelay_limit = \"2\"",
+            "flash.delay_limit: is \"2\"; may be a time",
+        ),
+        (
+            "planes = 2",
+            "planes = 1\nindependent_plane_reads = true",
+            "flash.planes: is 1; may be 2 to 64 if flash.independent_plane_reads is true",
+        ),
+        (
+            "planes = 2",
+            "planes = 2\nindependent_plane_reads = true\ncache_register = false",
+            "flash.cache_register: is false; may be true if flash.independent_plane_reads is",
+        ),
+    ]);
+}
+
+#[test]
 fn an_unknown_placement_or_one_that_does_not_fit_is_rejected() {
     // Lines at the end of the section `[ftl]`, and the buffer's size.
     for (ftl, size, message) in [
