@@ -15,8 +15,8 @@ mod ssd;
 mod study;
 
 pub use config::{
-    Buffer, Collection, ConfigError, Failure, Interface, Link, PlacementRule, Profile, ReadsBack,
-    Relocation, Slc, SlcMode, Trim, VictimPolicy, WearLevelling,
+    Buffer, Collection, ConfigError, Failure, Interface, Link, PlacementRule, PowerState, Profile,
+    ReadsBack, Relocation, Slc, SlcMode, Trim, VictimPolicy, WearLevelling,
 };
 pub use counters::Counters;
 pub use ftl::{LostUnit, Service, Superblock, SuperblockState, Wear};

@@ -99,7 +99,7 @@ impl Section {
 
     /// One time or a list of them, each above zero.
     pub fn times(&mut self, key: &'static str) -> Result<Option<Vec<Nanos>>, ConfigError> {
-        let allowed = "a time such as \"60 us\", or a list of 1 to 16: one a page type";
+        let allowed = "a time such as \"60 us\", or a list of 1 to 16";
         self.read(key, allowed, |v| {
             let items = v.as_array().map_or(std::slice::from_ref(v), Vec::as_slice);
             let parse = |item: &Value| units::time(unsourced(item)?.as_str()?).ok();

@@ -10,7 +10,7 @@ use ssdlab_time::Nanos;
 
 pub use inspect::UnitLocation;
 
-use crate::config::{Interface, Profile};
+use crate::config::{Interface, PowerState, Profile};
 use crate::ftl::{LostUnit, Lpn};
 use crate::in_flight::InFlight;
 use controller::Controller;
@@ -23,9 +23,11 @@ const READ_ONLY: IoError = IoError { errno: 5 };
 /// Modelled: requests longer than the link's largest transfer are split; part of a command's
 /// latency may occupy the controller's single processor; units of one command that share a page
 /// cost one sense; dies work in parallel, channels and link transfer what is ready; a partial write
-/// of a unit reads the unit first.
+/// of a unit reads the unit first; an idle drive enters power states by itself, as `NVMe` drives do
+/// with autonomous power state transitions, and commands wait until it has left them.
 ///
-/// Not modelled: the host's own time between requests; data that compresses but is not zeros.
+/// Not modelled: the host's own time between requests; data that compresses but is not zeros; power
+/// states that a host selects; background work that keeps the drive in full power.
 ///
 /// Differs from hardware: trims wait for each other and for nothing else; a durable write waits for
 /// all buffered data, as a flush does, and not only for its own pages.
@@ -38,6 +40,9 @@ pub struct Ssd {
     in_flight: InFlight,
     /// When the last request in flight completed.
     idle_since: Nanos,
+    power_states: Vec<PowerState>,
+    /// When the drive has left its last power state: no command begins earlier.
+    awake: Nanos,
     controller: Controller,
 }
 
@@ -65,6 +70,8 @@ impl Ssd {
             now: Nanos::ZERO,
             in_flight: InFlight::default(),
             idle_since: Nanos::ZERO,
+            power_states: profile.power_states.clone(),
+            awake: Nanos::ZERO,
             controller: Controller::new(profile, seed),
         }
     }
@@ -77,13 +84,14 @@ impl Ssd {
     pub fn submit_timed(&mut self, request: Request) -> Completion {
         assert!(self.in_flight.len() < self.queue_depth, "more in flight than the queue holds");
         if self.in_flight.len() == 0 && self.now > self.idle_since {
-            self.collect_idle(self.now);
+            self.end_idle(self.now);
         }
+        let begin = self.now.max(self.awake);
         let changes = matches!(request.op, Op::Write | Op::Trim);
         let (completed, outcome) = if changes && self.service().read_only {
-            (self.controller.reject(self.now), Err(READ_ONLY))
+            (self.controller.reject(begin), Err(READ_ONLY))
         } else {
-            (self.controller.execute(self.now, &request), Ok(()))
+            (self.controller.execute(begin, &request), Ok(()))
         };
         let completion = Completion { id: request.id, submitted: self.now, completed, outcome };
         self.in_flight.submit(completion);
@@ -94,10 +102,21 @@ impl Ssd {
     /// one is unused or full.
     pub fn renew_stream(&mut self, stream: u32) -> bool {
         if self.in_flight.len() == 0 && self.now > self.idle_since {
-            self.collect_idle(self.now);
+            self.end_idle(self.now);
             self.idle_since = self.now;
         }
-        self.controller.renew_stream(self.now, stream)
+        self.controller.renew_stream(self.now.max(self.awake), stream)
+    }
+
+    /// Ends the idle time since the last request completed.
+    #[inline(never)]
+    fn end_idle(&mut self, now: Nanos) {
+        self.collect_idle(now);
+        let idle = now - self.idle_since;
+        let deepest = self.power_states.iter().rev().find(|state| state.idle_time <= idle);
+        if let Some(state) = deepest {
+            self.awake = now + state.exit_latency;
+        }
     }
 
     /// Collects in the time since the last request completed.

@@ -3,6 +3,7 @@
 mod command;
 mod drive;
 mod power;
+mod power_states;
 mod profile;
 mod sequences;
 mod slc;

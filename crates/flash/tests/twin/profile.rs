@@ -81,6 +81,19 @@ fn rules_for_reads_that_do_not_fit_are_rejected() {
             "planes = 2\ndelay_limit = \"2\"",
             "flash.delay_limit: is \"2\"; may be a time",
         ),
+        ("[buffer]", "[power]\nidle_time = \"1 s\"\n[buffer]", "power.exit_latency: is missing"),
+        ("[buffer]", "[power]\nexit_latency = \"1 s\"\n[buffer]", "power.idle_time: is missing"),
+        ("[buffer]", "[power]\nidle_tme = \"1 s\"\n[buffer]", "did you mean idle_time?"),
+        (
+            "[buffer]",
+            "[power]\nidle_time = [\"1 s\", \"2 s\"]\nexit_latency = \"1 ms\"\n[buffer]",
+            "power.exit_latency: is 1 times; may be 2, as many as power.idle_time",
+        ),
+        (
+            "[buffer]",
+            "[power]\nidle_time = [\"2 s\", \"1 s\"]\nexit_latency = [\"1 s\", \"2 s\"]\n[buffer]",
+            "power.idle_time: is 2 times; may be times that ascend",
+        ),
         (
             "planes = 2",
             "planes = 1\nindependent_plane_reads = true",
