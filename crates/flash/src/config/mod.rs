@@ -8,6 +8,7 @@ mod power;
 mod reader;
 mod scale;
 mod slc;
+mod thermal;
 mod units;
 
 use ssdlab_time::Nanos;
@@ -20,6 +21,7 @@ pub use policy::{Collection, PlacementRule, Relocation, VictimPolicy, WearLevell
 pub use power::PowerState;
 use reader::{Section, nearest};
 pub use slc::{Slc, SlcMode};
+pub use thermal::{Thermal, ThrottleStep};
 
 use crate::nand::{Geometry, SlcTiming, Timing};
 
@@ -92,13 +94,15 @@ pub struct Profile {
     pub portions: Portions,
     /// The power states that it enters when idle, in order of their idle times.
     pub power_states: Vec<PowerState>,
+    /// How it warms up and throttles; `None`: not modelled.
+    pub thermal: Option<Thermal>,
 }
 
 /// The tables of a profile and their keys.
 ///
 /// The comment above a key in its list is its documentation: `tools/pages/profile_keys.py` builds
 /// the reference of profiles from these comments and from how each key is read.
-const SECTIONS: [(&str, &[&str]); 8] = [
+const SECTIONS: [(&str, &[&str]); 9] = [
     ("drive", Drive::KEYS),
     ("link", Link::KEYS),
     ("flash", Media::KEYS),
@@ -107,6 +111,7 @@ const SECTIONS: [(&str, &[&str]); 8] = [
     ("slc", Slc::KEYS),
     ("trim", Trim::KEYS),
     ("power", PowerState::KEYS),
+    ("thermal", Thermal::KEYS),
 ];
 
 impl Profile {
@@ -132,8 +137,9 @@ impl Profile {
         let slc = Slc::read(next())?;
         let trim = Trim::read(next())?;
         let power_states = PowerState::read(next())?;
+        let thermal = Thermal::read(next())?;
         let profile = assemble(drive, link, media, &ftl, (buffer, slc, trim))?;
-        Ok(Self { power_states, ..profile })
+        Ok(Self { power_states, thermal, ..profile })
     }
 
     /// Mapping units that the host sees.
@@ -335,6 +341,7 @@ fn assemble(
         read_ahead: ftl.read_ahead,
         portions: ftl.portions,
         power_states: Vec::new(),
+        thermal: None,
     };
     scale::check_room(&profile)?;
     Ok(profile)

@@ -8,4 +8,5 @@ mod profile;
 mod sequences;
 mod slc;
 mod small;
+mod thermal;
 mod upkeep;
