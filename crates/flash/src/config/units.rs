@@ -18,7 +18,7 @@ const SIZE_UNITS: [(&str, f64); 10] = [
     ("TiB", 1_099_511_627_776.0),
 ];
 const TEMPERATURE_UNITS: [(&str, f64); 2] = [("°C", 1.0), ("C", 1.0)];
-const HEAT_UNITS: [(&str, f64); 2] = [("K/GB", 1e-9), ("K/GiB", 1.0 / 1_073_741_824.0)];
+const HEAT_UNITS: [(&str, f64); 2] = [("K/GB", 1.0), ("K/GiB", 1e9 / 1_073_741_824.0)];
 const TIME_UNITS: [(&str, f64); 5] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
@@ -50,7 +50,8 @@ pub fn temperature(text: &str) -> Parsed<f64> {
 /// A rise in temperature for each amount of data, in kelvin per byte: `"0.2 K/GB"`.
 pub fn heat(text: &str) -> Parsed<f64> {
     const ALLOWED: &str = "a rise up to 1000 K/GB with its unit, such as \"0.2 K/GB\"";
-    scaled(text, &HEAT_UNITS).filter(|heat| *heat <= 1e-6).ok_or(ALLOWED)
+    let per_gigabyte = scaled(text, &HEAT_UNITS).filter(|heat| *heat <= 1000.0).ok_or(ALLOWED)?;
+    Ok(per_gigabyte / 1e9)
 }
 
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
@@ -79,7 +80,8 @@ mod tests {
         assert_eq!(time("3.5 ms"), Ok(Nanos::from_micros(3500)));
         assert_eq!(rate("800 MiB/s"), Ok(800 << 20));
         assert_eq!(temperature("70 °C"), temperature("70C"));
-        assert_eq!(heat("2 K/GiB"), Ok(2.0 / f64::from(1 << 30)));
+        assert!((heat("2 K/GiB").unwrap() * f64::from(1 << 30) - 2.0).abs() < 1e-12);
+        assert!(heat("1000 K/GB").is_ok() && heat("1001 K/GB").is_err());
     }
 
     #[test]
