@@ -40,19 +40,20 @@ pub struct Splitter {
     stripe_units: Divisor,
     chunk_units: Divisor,
     multi_page_units: Divisor,
-    /// Units in a page, if planes read independently.
-    page_units: Option<Divisor>,
+    /// Logarithm of the units in a page; 31, which gives plane 0, unless planes read independently.
+    page_shift: u32,
     pages_per_block: u32,
 }
 
 impl Splitter {
     pub fn new(geometry: &Geometry) -> Self {
+        let independent = geometry.independent_plane_reads;
         Self {
             superblock_units: Divisor::new(geometry.superblock_units()),
             stripe_units: Divisor::new(geometry.stripe_units()),
             chunk_units: Divisor::new(geometry.chunk_units),
             multi_page_units: Divisor::new(geometry.multi_page_units()),
-            page_units: geometry.independent_plane_reads.then(|| Divisor::new(geometry.page_units)),
+            page_shift: if independent { geometry.page_units.trailing_zeros() } else { 31 },
             pages_per_block: geometry.pages_per_block,
         }
     }
@@ -87,7 +88,7 @@ impl Splitter {
             die,
             page: superblock * self.pages_per_block + page_in_block,
             page_in_block,
-            plane: self.page_units.map_or(0, |units| units.split(in_page).0 as u16),
+            plane: (in_page >> self.page_shift) as u16,
             last_of_page: in_page + 1 == self.multi_page_units.by,
             slc: false,
         }

@@ -107,11 +107,10 @@ impl Array {
             return since.max(at);
         }
         let duration = self.read_of(place);
-        let priority = self.priority;
-        let keeps = self.timing.keeps_page;
-        let die = self.die(place.die);
-        let end = die.sense(on_die, at, duration, &priority).end;
-        if keeps {
+        let die = &mut self.dies[place.die as usize];
+        die.forget_before(self.now);
+        let end = die.sense(on_die, at, duration, &self.priority).end;
+        if self.timing.keeps_page {
             // A queued operation uses the register as soon as it begins.
             let stays = die.operations_end() <= end;
             self.registers[register] = stays.then_some((place.page, end));
@@ -123,7 +122,9 @@ impl Array {
     #[inline]
     fn empty_registers(&mut self, die: u32) {
         let first = die as usize * self.registers_of_die;
-        self.registers[first..first + self.registers_of_die].fill(None);
+        for register in first..first + self.registers_of_die {
+            self.registers[register] = None;
+        }
     }
 
     /// Whether a die is busy until its data has been transferred: it has no cache register.

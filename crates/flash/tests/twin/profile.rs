@@ -130,6 +130,11 @@ fn rules_for_reads_that_do_not_fit_are_rejected() {
             "thermal.throttled_speed: is 0; may be a share from 0.01 to 1",
         ),
         (
+            "page = \"16 KiB\"",
+            "page = \"96 KiB\"\nindependent_plane_reads = true",
+            "flash.page: is 98304 bytes; may be a power of two if",
+        ),
+        (
             "planes = 2",
             "planes = 1\nindependent_plane_reads = true",
             "flash.planes: is 1; may be 2 to 64 if flash.independent_plane_reads is true",

@@ -163,9 +163,9 @@ impl Die {
         priority: &Priority,
     ) -> Span {
         let mut slot = self.slot(start, duration, priority);
-        let latest = self.reads.latest_start;
+        let latest = self.reads.latest_start();
         if start < latest && self.delays_before(&slot, duration, latest) {
-            slot = self.slot(latest, duration, priority);
+            slot = self.slot_at_latest(duration, priority);
         }
         if let Some(SuspendedFor { suspension, added, .. }) = slot.suspended {
             let running = &mut self.queued[slot.position.index - 1];
@@ -181,6 +181,7 @@ impl Die {
     }
 
     /// Where a host read runs that can start at `start`.
+    #[inline]
     fn slot(&self, start: Nanos, duration: Nanos, priority: &Priority) -> Slot {
         let position = self.walk(|_, begins, _| begins <= start);
         let mut slot = Slot { start, position, suspended: None };
@@ -195,7 +196,13 @@ impl Die {
         slot
     }
 
+    #[cold]
+    fn slot_at_latest(&self, duration: Nanos, priority: &Priority) -> Slot {
+        self.slot(self.reads.latest_start(), duration, priority)
+    }
+
     /// The suspension of the operation in progress for a read; `None` if the read must wait.
+    #[inline]
     fn suspend(
         &self,
         running: &Queued,
@@ -250,6 +257,7 @@ impl Die {
     }
 
     /// The next operation waits for a host read, or for the operation that the read prolonged.
+    #[inline]
     fn delay_next(&mut self, position: &Position, read_end: Nanos) {
         let free = position.free.max(read_end);
         if let Some(next) = self.queued.get_mut(position.index) {

@@ -23,40 +23,53 @@ impl Priority {
 pub struct Reads {
     /// When the last of them ends.
     pub end: Nanos,
-    /// If planes read independently: when the last read of each plane ends.
-    planes: Vec<Nanos>,
-    /// If planes read independently: the latest start of a read.
-    pub latest_start: Nanos,
+    /// The planes, if they read independently.
+    planes: Option<Box<Planes>>,
+}
+
+#[derive(Clone, Debug)]
+struct Planes {
+    /// When the last read of each plane ends.
+    free: Vec<Nanos>,
+    latest_start: Nanos,
 }
 
 impl Reads {
     /// For a die with this many planes that read independently; 0 or 1: the whole die reads.
     pub fn new(planes: usize) -> Self {
-        let planes = if planes > 1 { vec![Nanos::ZERO; planes] } else { Vec::new() };
+        let free = vec![Nanos::ZERO; planes];
+        let planes = (planes > 1).then(|| Box::new(Planes { free, latest_start: Nanos::ZERO }));
         Self { planes, ..Self::default() }
     }
 
     /// Whether planes read independently.
     #[cfg(test)]
     pub fn is_by_plane(&self) -> bool {
-        !self.planes.is_empty()
+        self.planes.is_some()
     }
 
     /// When a plane has ended its reads.
     #[inline]
     pub fn free(&self, plane: usize) -> Nanos {
-        if self.planes.is_empty() { self.end } else { self.planes[plane] }
+        self.planes.as_ref().map_or(self.end, |planes| planes.free[plane])
     }
 
     #[inline]
     pub fn book(&mut self, plane: usize, start: Nanos, duration: Nanos) -> Span {
         let end = start + duration;
-        self.end = self.end.max(end);
-        if let Some(free) = self.planes.get_mut(plane) {
-            *free = end;
-            self.latest_start = self.latest_start.max(start);
+        if let Some(planes) = &mut self.planes {
+            planes.free[plane] = end;
+            planes.latest_start = planes.latest_start.max(start);
+            self.end = self.end.max(end);
+        } else {
+            self.end = end;
         }
         Span { start, end }
+    }
+
+    /// The latest start of a read, if planes read independently.
+    pub fn latest_start(&self) -> Nanos {
+        self.planes.as_ref().map_or(Nanos::ZERO, |planes| planes.latest_start)
     }
 }
 
@@ -86,6 +99,7 @@ pub struct SuspendedFor {
 
 impl Suspension {
     /// Adds a read: a read that follows at once need not suspend the operation again.
+    #[inline]
     pub fn add(self, start: Nanos, duration: Nanos, cost: Nanos) -> SuspendedFor {
         if self.begun <= start && start <= self.until {
             let start = start.max(self.from);
