@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ssdlab.device import Extents, Job, encode
+from ssdlab.profiles import load
 from ssdlab.records import Recording, StepRow
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession, Step
@@ -133,6 +135,37 @@ def test_a_drive_near_its_temperature_limit_gets_a_warning(
     warnings: dict[str, str] = {}
     check_recording(recording, None, warnings.setdefault, measure_engine=False)
     assert ("thermal" in warnings) == warned
+
+
+def test_a_hot_twin_throttles_and_gets_a_warning(tmp_path: Path) -> None:
+    heat = (
+        '[thermal]\nidle = "40 °C"\nprogram_heat = "50 K/GB"\ntime_constant = "10 s"\n'
+        'throttle_at = "70 °C"\nthrottled_speed = 0.25\n'
+    )
+    profiles = {name: tmp_path / f"{name}.toml" for name in ("cool", "hot")}
+    profiles["cool"].write_text(load("toshiba-xg5"), encoding="utf-8")
+    profiles["hot"].write_text(f"{load('toshiba-xg5')}\n{heat}", encoding="utf-8")
+    # 0.4 GB at the full speed, and one tenth of it lost: 40 °C, 59, 76, 87.
+    warnings, (first, last) = _written_three_times(profiles["hot"])
+    assert "hot.toml reached 87 degrees Celsius (its limit is 70)" in warnings["thermal"]
+    cool_warnings, (cool_first, cool_last) = _written_three_times(profiles["cool"])
+    assert "thermal" not in cool_warnings
+    assert first == pytest.approx(cool_first, rel=0.001), "below the limit"
+    assert last == pytest.approx(cool_last / 4, rel=0.01), "above it"
+
+
+def _written_three_times(profile: Path) -> tuple[dict[str, str], tuple[float, float]]:
+    """The warnings about three passes over a twin, and passes per second of the first and last."""
+    job = Job(op="write", length_bytes=384 * MIB, block_bytes=MIB, amount_bytes=384 * MIB)
+    twin, warnings = Twin(str(profile), 512 * MIB), dict[str, str]()
+    with open_for_run(TargetOptions(twin, 384 * MIB)) as target:
+        session = RunSession(target)
+        for _ in range(3):
+            session.run(Step("write", "writing", "fill"), job)
+    steps = session.recording.tables()["steps"].to_pylist()
+    check_recording(session.recording, None, warnings.setdefault, measure_engine=False)
+    rates = [1e9 / (row["end_ns"] - row["start_ns"]) for row in steps]
+    return warnings, (rates[0], rates[-1])
 
 
 def test_null_percentiles_get_one_warning_with_names_and_counts() -> None:

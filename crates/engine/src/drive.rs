@@ -87,6 +87,8 @@ pub struct Health {
     pub spare_percent: f64,
     /// Number of units that hold data of hosts.
     pub mapped_units: u64,
+    /// Temperature in degrees Celsius; `None` if the drive has no sensor.
+    pub celsius: Option<f64>,
 }
 
 /// A drive to serve: a `Device` with a virtual clock. It has no content: that is in the `Store`.

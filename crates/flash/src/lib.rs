@@ -15,11 +15,11 @@ mod ssd;
 mod study;
 
 pub use config::{
-    Buffer, Collection, ConfigError, Failure, Interface, Link, PlacementRule, Profile, ReadsBack,
-    Relocation, Slc, SlcMode, Trim, VictimPolicy, WearLevelling,
+    Buffer, Collection, ConfigError, Failure, Interface, Link, PlacementRule, PowerState, Profile,
+    ReadsBack, Relocation, Slc, SlcMode, Thermal, ThrottleStep, Trim, VictimPolicy, WearLevelling,
 };
 pub use counters::Counters;
 pub use ftl::{LostUnit, Service, Superblock, SuperblockState, Wear};
 pub use nand::{Geometry, Timing};
-pub use ssd::{PowerCut, Ssd, UnitLocation};
+pub use ssd::{PowerCut, Ssd, Temperature, UnitLocation};
 pub use study::Study;

@@ -8,8 +8,10 @@ use super::features::Features;
 use super::spec::log_page::{EnduranceGroup, ErrorInformation, OcpSmart, Smart};
 use super::subsystem::{ERROR_LOG_ENTRIES, Subsystem};
 
-/// Composite temperature in kelvin; constant.
-const TEMPERATURE: u16 = 308;
+/// Composite temperature in degrees Celsius of a drive without a sensor.
+const CELSIUS: f64 = 35.0;
+/// 0 degrees Celsius in kelvin, as `NVMe` counts them.
+const ZERO_CELSIUS: f64 = 273.0;
 /// Available spare threshold in per cent.
 const SPARE_THRESHOLD: u8 = 10;
 
@@ -27,9 +29,15 @@ const NO_LOCATION: u16 = u16::MAX;
 
 /// Critical Warning of the drive, with a controller's temperature thresholds.
 pub fn critical_warning(status: &DriveStatus, features: &Features) -> u8 {
+    let temperature = composite_temperature(status);
     let is_outside =
-        TEMPERATURE >= features.over_temperature || TEMPERATURE <= features.under_temperature;
+        temperature >= features.over_temperature || temperature <= features.under_temperature;
     endurance_group_warning(status) | if is_outside { TEMPERATURE_THRESHOLD } else { 0 }
+}
+
+/// In kelvin.
+fn composite_temperature(status: &DriveStatus) -> u16 {
+    (ZERO_CELSIUS + status.health.celsius.unwrap_or(CELSIUS)).round() as u16
 }
 
 fn endurance_group_warning(status: &DriveStatus) -> u8 {
@@ -60,7 +68,7 @@ pub fn smart(subsystem: &Subsystem, features: &Features) -> Smart {
     let (writes, _) = succeeded(&status, OperationKind::Write);
     let mut page = Smart {
         critical_warning: critical_warning(&status, features),
-        composite_temperature: TEMPERATURE.into(),
+        composite_temperature: composite_temperature(&status).into(),
         available_spare: available_spare(&status),
         available_spare_threshold: SPARE_THRESHOLD,
         percentage_used: percentage_used(&status),
@@ -76,7 +84,7 @@ pub fn smart(subsystem: &Subsystem, features: &Features) -> Smart {
         error_log_entries: wide(errors),
         ..Smart::new_zeroed()
     };
-    page.temperature_sensors[0] = TEMPERATURE.into();
+    page.temperature_sensors[0] = page.composite_temperature;
     page
 }
 

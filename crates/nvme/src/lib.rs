@@ -7,8 +7,8 @@
 //! Modelled: one namespace of any size, with LBA formats of 512 and 4096 bytes; data placement by
 //! reclaim unit handles if the drive has streams, and by appends and overwrites of files if the
 //! host sends these hints (`io`). Not modelled: metadata and protection information, reservations,
-//! firmware update, several namespaces, temperature (it is constant), FDP events of garbage
-//! collection.
+//! firmware update, several namespaces, temperature thresholds of the drive's own throttling, FDP
+//! events of garbage collection.
 //!
 //! Differs from hardware: format and sanitize are finished when they complete; a namespace is
 //! attached to all controllers or to none, and has the whole capacity again after a restart of the

@@ -141,6 +141,15 @@ impl Drive {
         py.detach(|| each!(&*self.lock(), device => device.now().get()))
     }
 
+    /// The temperature of a twin and the one from which on it throttles, in degrees Celsius; `None`
+    /// for a real drive, and for a twin whose profile has no thermal model.
+    fn temperature(&self, py: Python<'_>) -> Option<(f64, Option<f64>)> {
+        py.detach(|| match &*self.lock() {
+            Kind::Twin(ssd) => ssd.temperature().map(|now| (now.celsius, now.limit)),
+            Kind::Uring(..) | Kind::Sync(..) | Kind::Null(_) => None,
+        })
+    }
+
     /// The counters of a twin, by name; `None` for a real drive.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let counters = py.detach(|| match &*self.lock() {

@@ -90,6 +90,7 @@ impl Drive for TwinDrive {
             percentage_used: wear.percentage_used,
             spare_percent: self.ssd.service().spare_percent(),
             mapped_units: self.ssd.mapped_units(),
+            celsius: self.ssd.temperature().map(|now| now.celsius),
         }
     }
 
@@ -117,7 +118,7 @@ impl Drive for TwinDrive {
 
     fn counters(&self) -> Vec<Counter> {
         let (counters, wear, service) = (self.ssd.counters(), self.ssd.wear(), self.ssd.service());
-        vec![
+        let mut list = vec![
             ("host_reads", Some(counters.host_reads as f64)),
             ("host_writes", Some(counters.host_writes as f64)),
             ("host_trims", Some(counters.host_trims as f64)),
@@ -128,7 +129,10 @@ impl Drive for TwinDrive {
             ("percentage_used", wear.percentage_used),
             ("available_spare_percent", Some(service.spare_percent())),
             ("virtual_s", Some(self.ssd.now().as_secs_f64())),
-        ]
+        ];
+        let temperature = self.ssd.temperature();
+        list.extend(temperature.map(|now| ("temperature_c", Some(now.celsius))));
+        list
     }
 }
 
@@ -206,5 +210,17 @@ size = "4 MiB"
         assert!(count("erases") > 0.0);
         // An erase block of a die: 16 pages of 16 KiB in each of 2 planes.
         assert_eq!(health.erased_bytes, count("erases") as u64 * (512 << 10));
+    }
+
+    #[test]
+    fn the_temperature_is_that_of_the_twin() {
+        let heat =
+            "[thermal]\nidle = \"40 C\"\nprogram_heat = \"1000 K/GB\"\ntime_constant = \"1 s\"";
+        let names = |drive: &TwinDrive| drive.counters().last().map(|each| each.0);
+        let without = TwinDrive::new(&Profile::from_toml(PROFILE).unwrap(), 0);
+        assert_eq!((without.health().celsius, names(&without)), (None, Some("virtual_s")));
+        let warm = Profile::from_toml(&format!("{PROFILE}{heat}")).unwrap();
+        let drive = TwinDrive::new(&warm, 0);
+        assert_eq!((drive.health().celsius, names(&drive)), (Some(40.0), Some("temperature_c")));
     }
 }

@@ -150,8 +150,13 @@ class OpenTarget:
         return sum(known) if known and len(known) == len(speeds) else None
 
     def temperatures(self) -> dict[str, Temperature]:
-        """Temperatures by drive name, of the drives below that have a sensor."""
+        """Temperatures by drive name, of the drives below that have a sensor.
+
+        A twin has one if its profile has the section `[thermal]`.
+        """
         readings = {drive.name: temperature(drive) for drive in self.drives}
+        if own := self.drive.temperature():
+            readings[self.identity["name"]] = Temperature(round(own[0], 1), own[1])
         return {name: reading for name, reading in readings.items() if reading is not None}
 
     @property

@@ -9,6 +9,7 @@ pub(super) struct Media {
     pub(super) channels: u32,
     pub(super) dies_per_channel: u32,
     pub(super) planes: u32,
+    pub(super) independent_plane_reads: bool,
     pub(super) page: u64,
     pub(super) pages_per_block: u32,
     pub(super) blocks_per_plane: Option<u32>,
@@ -23,8 +24,10 @@ impl Media {
         "channels",
         // Dies on each, which work independently.
         "dies_per_channel",
-        // Planes of a die, which work together.
+        // Planes of a die, which program and erase together.
         "planes",
+        // Each plane reads by itself (AIPR); otherwise the planes of a die sense together.
+        "independent_plane_reads",
         // The size that one plane programs and senses at once.
         "page",
         // Pages of an erase block.
@@ -45,6 +48,9 @@ impl Media {
         "erase",
         // Time to suspend a program or an erase for a read; left out: reads wait.
         "suspend",
+        // The longest that host reads delay one operation of a die, by running first or by
+        // suspending it; then it runs to its end; left out: any time.
+        "delay_limit",
         // Bandwidth of one channel.
         "channel_bandwidth",
         // A die senses its next page while the data of the last one is transferred.
@@ -61,6 +67,7 @@ impl Media {
                 .count("dies_per_channel")?
                 .ok_or(missing("flash.dies_per_channel"))?,
             planes: section.count("planes")?.unwrap_or(1),
+            independent_plane_reads: section.flag("independent_plane_reads")?.unwrap_or(false),
             page: section.size("page")?.ok_or(missing("flash.page"))?,
             pages_per_block: section
                 .count("pages_per_block")?
@@ -73,6 +80,7 @@ impl Media {
                 program: section.time("program")?.ok_or(missing("flash.program"))?,
                 erase: section.time("erase")?.ok_or(missing("flash.erase"))?,
                 suspend: section.time("suspend")?,
+                delay_limit: section.time("delay_limit")?,
                 slc: None,
                 channel_bandwidth: section
                     .rate("channel_bandwidth")?
@@ -81,7 +89,22 @@ impl Media {
                 keeps_page: section.flag("keeps_page")?.unwrap_or(false),
             },
         };
+        media.check_planes()?;
         Ok(media)
+    }
+
+    /// Checks that planes can read independently, if they do.
+    fn check_planes(&self) -> Result<(), ConfigError> {
+        if !self.independent_plane_reads {
+            return Ok(());
+        }
+        if !self.timing.cache_register {
+            let allowed = "true if flash.independent_plane_reads is".to_owned();
+            return Err(ConfigError::new("flash.cache_register", "false".to_owned(), allowed));
+        }
+        let allowed = "2 to 64 if flash.independent_plane_reads is true".to_owned();
+        let fits = (2..=64).contains(&self.planes);
+        ConfigError::unless(fits, "flash.planes", self.planes.to_string(), allowed)
     }
 }
 

@@ -4,9 +4,11 @@ mod error;
 mod link;
 mod media;
 mod policy;
+mod power;
 mod reader;
 mod scale;
 mod slc;
+mod thermal;
 mod units;
 
 use ssdlab_time::Nanos;
@@ -16,8 +18,10 @@ pub use error::ConfigError;
 pub use link::{Interface, Link, ReadsBack, Trim};
 use media::Media;
 pub use policy::{Collection, PlacementRule, Relocation, VictimPolicy, WearLevelling};
+pub use power::PowerState;
 use reader::{Section, nearest};
 pub use slc::{Slc, SlcMode};
+pub use thermal::{Thermal, ThrottleStep};
 
 use crate::nand::{Geometry, SlcTiming, Timing};
 
@@ -88,13 +92,17 @@ pub struct Profile {
     pub read_ahead: u64,
     /// How the controller divides long reads.
     pub portions: Portions,
+    /// The power states that it enters when idle, in order of their idle times.
+    pub power_states: Vec<PowerState>,
+    /// How it warms up and throttles; `None`: not modelled.
+    pub thermal: Option<Thermal>,
 }
 
 /// The tables of a profile and their keys.
 ///
 /// The comment above a key in its list is its documentation: `tools/pages/profile_keys.py` builds
 /// the reference of profiles from these comments and from how each key is read.
-const SECTIONS: [(&str, &[&str]); 7] = [
+const SECTIONS: [(&str, &[&str]); 9] = [
     ("drive", Drive::KEYS),
     ("link", Link::KEYS),
     ("flash", Media::KEYS),
@@ -102,6 +110,8 @@ const SECTIONS: [(&str, &[&str]); 7] = [
     ("buffer", Buffer::KEYS),
     ("slc", Slc::KEYS),
     ("trim", Trim::KEYS),
+    ("power", PowerState::KEYS),
+    ("thermal", Thermal::KEYS),
 ];
 
 impl Profile {
@@ -126,7 +136,10 @@ impl Profile {
         let buffer = Buffer::read(next())?;
         let slc = Slc::read(next())?;
         let trim = Trim::read(next())?;
-        assemble(drive, link, media, &ftl, (buffer, slc, trim))
+        let power_states = PowerState::read(next())?;
+        let thermal = Thermal::read(next())?;
+        let profile = assemble(drive, link, media, &ftl, (buffer, slc, trim))?;
+        Ok(Self { power_states, thermal, ..profile })
     }
 
     /// Mapping units that the host sees.
@@ -327,6 +340,8 @@ fn assemble(
         map_cache: ftl.map_cache,
         read_ahead: ftl.read_ahead,
         portions: ftl.portions,
+        power_states: Vec::new(),
+        thermal: None,
     };
     scale::check_room(&profile)?;
     Ok(profile)

@@ -99,12 +99,37 @@ impl Section {
 
     /// One time or a list of them, each above zero.
     pub fn times(&mut self, key: &'static str) -> Result<Option<Vec<Nanos>>, ConfigError> {
-        let allowed = "a time such as \"60 us\", or a list of 1 to 16: one a page type";
+        let allowed = "a time such as \"60 us\", or a list of 1 to 16";
+        let parse = |item: &Value| units::time(item.as_str()?).ok().filter(|t| *t > Nanos::ZERO);
+        self.read(key, allowed, |v| list(v, parse))
+    }
+
+    /// A temperature in degrees Celsius.
+    pub fn temperature(&mut self, key: &'static str) -> Result<Option<f64>, ConfigError> {
+        let allowed = "a temperature from 0 to 200 °C, such as \"70 °C\"";
+        self.read(key, allowed, |v| units::temperature(v.as_str()?).ok())
+    }
+
+    /// A rise in temperature in kelvin per byte.
+    pub fn heat(&mut self, key: &'static str) -> Result<Option<f64>, ConfigError> {
+        let allowed = "a rise up to 1000 K/GB, such as \"0.2 K/GB\"";
+        self.read(key, allowed, |v| units::heat(v.as_str()?).ok())
+    }
+
+    /// One temperature in degrees Celsius or a list of them.
+    pub fn temperatures(&mut self, key: &'static str) -> Result<Option<Vec<f64>>, ConfigError> {
+        let allowed = "a temperature such as \"70 °C\", or a list of 1 to 16";
+        self.read(key, allowed, |v| list(v, |item| units::temperature(item.as_str()?).ok()))
+    }
+
+    /// One share above 0 and up to 1, or a list of them.
+    pub fn speeds(&mut self, key: &'static str) -> Result<Option<Vec<f64>>, ConfigError> {
+        let allowed = "a share from 0.01 to 1, such as 0.5, or a list of 1 to 16";
         self.read(key, allowed, |v| {
-            let items = v.as_array().map_or(std::slice::from_ref(v), Vec::as_slice);
-            let parse = |item: &Value| units::time(unsourced(item)?.as_str()?).ok();
-            let times: Option<Vec<Nanos>> = items.iter().map(parse).collect();
-            times.filter(|t| (1..=16).contains(&t.len()) && t.iter().all(|t| *t > Nanos::ZERO))
+            list(v, |item| {
+                let share = item.as_float().or_else(|| item.as_integer().map(|n| n as f64))?;
+                (0.01..=1.0).contains(&share).then_some(share)
+            })
         })
     }
 
@@ -134,6 +159,13 @@ impl Section {
         let path = format!("{}.{key}", self.name);
         Err(ConfigError::new(&path, format_value(&raw), allowed.to_owned()))
     }
+}
+
+/// The 1 to 16 items of a list, or an item that is not in a list.
+fn list<T>(raw: &Value, parse: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    let items = raw.as_array().map_or(std::slice::from_ref(raw), Vec::as_slice);
+    let parsed: Option<Vec<T>> = items.iter().map(|item| parse(unsourced(item)?)).collect();
+    parsed.filter(|items| (1..=16).contains(&items.len()))
 }
 
 /// The keys of a value with its source.

@@ -36,12 +36,14 @@ impl Shape {
             channels: media.channels,
             dies_per_channel: media.dies_per_channel,
             planes: media.planes,
+            independent_plane_reads: media.independent_plane_reads,
             page_units: small(media.page / unit, "flash.page")?,
             pages_per_block: media.pages_per_block,
             blocks_per_plane: 1,
             unit_bytes: unit as u32,
             chunk_units: small(chunk / unit, "ftl.chunk")?,
         };
+        check_pages(&geometry)?;
         check_superblock(&geometry)?;
         slc.map_or(Ok(()), |slc| slc.check(&geometry))?;
         Ok(Self(geometry))
@@ -95,6 +97,13 @@ fn small(count: u64, key: &str) -> Result<u32, ConfigError> {
     u32::try_from(count).map_err(|_| {
         ConfigError::new(key, format!("{count} mapping units"), "below 2^32 of them".to_owned())
     })
+}
+
+fn check_pages(geometry: &Geometry) -> Result<(), ConfigError> {
+    let fits = !geometry.independent_plane_reads || geometry.page_units.is_power_of_two();
+    let given = format!("{} bytes", u64::from(geometry.page_units) * geometry.unit_bytes());
+    let allowed = "a power of two if flash.independent_plane_reads is true".to_owned();
+    ConfigError::unless(fits, "flash.page", given, allowed)
 }
 
 fn check_superblock(geometry: &Geometry) -> Result<(), ConfigError> {

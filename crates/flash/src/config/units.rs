@@ -17,6 +17,8 @@ const SIZE_UNITS: [(&str, f64); 10] = [
     ("GiB", 1_073_741_824.0),
     ("TiB", 1_099_511_627_776.0),
 ];
+const TEMPERATURE_UNITS: [(&str, f64); 2] = [("°C", 1.0), ("C", 1.0)];
+const HEAT_UNITS: [(&str, f64); 2] = [("K/GB", 1.0), ("K/GiB", 1e9 / 1_073_741_824.0)];
 const TIME_UNITS: [(&str, f64); 5] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 
@@ -39,6 +41,19 @@ pub fn rate(text: &str) -> Parsed<u64> {
     size(per_second).map_err(|_| ALLOWED)
 }
 
+/// A temperature in degrees Celsius: `"70 °C"`.
+pub fn temperature(text: &str) -> Parsed<f64> {
+    const ALLOWED: &str = "a temperature from 0 to 200 °C with its unit, such as \"70 °C\"";
+    scaled(text, &TEMPERATURE_UNITS).filter(|celsius| *celsius <= 200.0).ok_or(ALLOWED)
+}
+
+/// A rise in temperature for each amount of data, in kelvin per byte: `"0.2 K/GB"`.
+pub fn heat(text: &str) -> Parsed<f64> {
+    const ALLOWED: &str = "a rise up to 1000 K/GB with its unit, such as \"0.2 K/GB\"";
+    let per_gigabyte = scaled(text, &HEAT_UNITS).filter(|heat| *heat <= 1000.0).ok_or(ALLOWED)?;
+    Ok(per_gigabyte / 1e9)
+}
+
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let text = text.trim();
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -54,7 +69,7 @@ fn whole(number: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{rate, size, time};
+    use super::{heat, rate, size, temperature, time};
     use ssdlab_time::Nanos;
 
     #[test]
@@ -64,6 +79,9 @@ mod tests {
         assert_eq!(size("1 TiB"), Ok(1 << 40));
         assert_eq!(time("3.5 ms"), Ok(Nanos::from_micros(3500)));
         assert_eq!(rate("800 MiB/s"), Ok(800 << 20));
+        assert_eq!(temperature("70 °C"), temperature("70C"));
+        assert!((heat("2 K/GiB").unwrap() * f64::from(1 << 30) - 2.0).abs() < 1e-12);
+        assert!(heat("1000 K/GB").is_ok() && heat("1001 K/GB").is_err());
     }
 
     #[test]
@@ -72,6 +90,8 @@ mod tests {
             assert!(size(text).is_err(), "{text}");
         }
         assert!(time("40").is_err());
+        assert!(temperature("70 F").is_err() && temperature("70").is_err());
+        assert!(heat("2 K").is_err());
         assert!(rate("3200 MiB").is_err());
     }
 }

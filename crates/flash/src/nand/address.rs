@@ -10,7 +10,7 @@ use super::Geometry;
 pub struct Ppn(pub u32);
 
 /// The die and page of a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// Die, from 0; its channel is `die % channels`.
     pub die: u32,
@@ -18,6 +18,8 @@ pub struct Place {
     pub page: u32,
     /// Page number in its block, which determines its type.
     pub page_in_block: u32,
+    /// Plane that reads it for the host; 0 if the planes of a die read together.
+    pub plane: u16,
     /// Whether this unit is the last of its multi-plane page to be written.
     pub last_of_page: bool,
     /// Whether it holds one bit per cell. Depends on the superblock, not on the address.
@@ -25,9 +27,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether one sense reads both units.
+    /// Whether one sense for the host reads both units.
     pub fn same_page(self, other: Self) -> bool {
-        (self.die, self.page) == (other.die, other.page)
+        (self.die, self.page, self.plane) == (other.die, other.page, other.plane)
     }
 }
 
@@ -38,16 +40,20 @@ pub struct Splitter {
     stripe_units: Divisor,
     chunk_units: Divisor,
     multi_page_units: Divisor,
+    /// Logarithm of the units in a page; 31, which gives plane 0, unless planes read independently.
+    page_shift: u32,
     pages_per_block: u32,
 }
 
 impl Splitter {
     pub fn new(geometry: &Geometry) -> Self {
+        let independent = geometry.independent_plane_reads;
         Self {
             superblock_units: Divisor::new(geometry.superblock_units()),
             stripe_units: Divisor::new(geometry.stripe_units()),
             chunk_units: Divisor::new(geometry.chunk_units),
             multi_page_units: Divisor::new(geometry.multi_page_units()),
+            page_shift: if independent { geometry.page_units.trailing_zeros() } else { 31 },
             pages_per_block: geometry.pages_per_block,
         }
     }
@@ -82,6 +88,7 @@ impl Splitter {
             die,
             page: superblock * self.pages_per_block + page_in_block,
             page_in_block,
+            plane: (in_page >> self.page_shift) as u16,
             last_of_page: in_page + 1 == self.multi_page_units.by,
             slc: false,
         }
@@ -128,6 +135,7 @@ mod tests {
             channels: 3,
             dies_per_channel: 2,
             planes: 2,
+            independent_plane_reads: false,
             page_units: 4,
             pages_per_block: 6,
             blocks_per_plane: 5,
@@ -156,8 +164,18 @@ mod tests {
         assert_eq!(dies, [0, 1, 2, 3, 4, 5, 0, 1]);
         let place = splitter.place(2, 48 + 7);
         let page = 2 * 6 + 1;
-        let expected = Place { die: 0, page, page_in_block: 1, last_of_page: true, slc: false };
+        let expected =
+            Place { die: 0, page, page_in_block: 1, plane: 0, last_of_page: true, slc: false };
         assert_eq!(place, expected);
+    }
+
+    #[test]
+    fn planes_that_read_independently_take_the_pages_of_a_multi_plane_page_in_order() {
+        let splitter = Splitter::new(&Geometry { independent_plane_reads: true, ..geometry(8) });
+        let planes: Vec<u16> = (0..8).map(|offset| splitter.place(0, offset).plane).collect();
+        assert_eq!(planes, [0, 0, 0, 0, 1, 1, 1, 1]);
+        let [first, last, other] = [0, 3, 4].map(|offset| splitter.place(0, offset));
+        assert!(first.same_page(last) && !first.same_page(other));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use ssdlab_time::{Calendar, Nanos, Span};
 
-use super::die::{Die, Task};
+use super::die::{Die, Priority, Task};
 use super::{Geometry, Place, Timing};
 
 /// The flash operations of the translation layer. Each returns the time at which it is done.
@@ -45,12 +45,15 @@ impl Media for Untimed {
 
 /// The dies and channels of a drive.
 ///
-/// Modelled: a die senses, programs or erases all its planes at once; a channel makes one transfer
+/// Modelled: a die programs or erases all its planes at once, and senses them at once unless they
+/// read independently (asynchronous independent plane reads): then a host read occupies only the
+/// plane that holds its page, and each plane has its own register; a channel makes one transfer
 /// at a time, in the order in which dies become ready; a program's data is transferred just before
 /// it starts; a die without a cache register is busy until its data has been transferred. Not
-/// modelled: planes that work independently, command and address cycles, copy-back. Differs from
-/// hardware: a relocation keeps a die without a cache register busy during the transfer, but not
-/// while the transfer waits for the channel.
+/// modelled: planes that program independently, command and address cycles, copy-back. Differs from
+/// hardware: a collection's read occupies all planes of its die also if these read independently; a
+/// relocation keeps a die without a cache register busy during the transfer, but not while the
+/// transfer waits for the channel.
 #[derive(Clone, Debug)]
 pub struct Array {
     dies: Vec<Die>,
@@ -60,7 +63,10 @@ pub struct Array {
     /// tR of each page of a block; a table for the same reason.
     read_of_page: Vec<Nanos>,
     timing: Timing,
-    /// For each die: the page in its register, and since when.
+    /// Registers of a die: one for each plane that reads independently.
+    registers_of_die: usize,
+    priority: Priority,
+    /// For each register: the page in it, and since when.
     registers: Vec<Option<(u32, Nanos)>>,
     unit_transfer: Nanos,
     multi_page_transfer: Nanos,
@@ -71,15 +77,19 @@ impl Array {
     pub fn new(geometry: &Geometry, timing: &Timing) -> Self {
         let multi_page = u64::from(geometry.multi_page_units()) * geometry.unit_bytes();
         let transfer = |bytes| Nanos::transfer(bytes, timing.channel_bandwidth);
+        let planes = if geometry.independent_plane_reads { geometry.planes as usize } else { 1 };
+        let dies = geometry.dies() as usize;
         Self {
-            dies: vec![Die::default(); geometry.dies() as usize],
+            dies: vec![Die::new(planes); dies],
             channels: vec![Calendar::default(); geometry.channels as usize],
             channel_of_die: (0..geometry.dies())
                 .map(|die| (die % geometry.channels) as usize)
                 .collect(),
             read_of_page: (0..geometry.pages_per_block).map(|page| timing.read_of(page)).collect(),
             timing: timing.clone(),
-            registers: vec![None; geometry.dies() as usize],
+            registers_of_die: planes,
+            priority: Priority { suspend: timing.suspend, limit: timing.delay_limit },
+            registers: vec![None; dies * planes],
             unit_transfer: transfer(geometry.unit_bytes()),
             multi_page_transfer: transfer(multi_page),
             now: Nanos::ZERO,
@@ -89,22 +99,32 @@ impl Array {
     /// Senses a page for the host; returns when its data is in the die's register.
     #[inline]
     pub fn sense(&mut self, place: Place, at: Nanos) -> Nanos {
-        if let Some((page, since)) = self.registers[place.die as usize]
+        let on_die = usize::from(place.plane);
+        let register = place.die as usize * self.registers_of_die + on_die;
+        if let Some((page, since)) = self.registers[register]
             && page == place.page
         {
             return since.max(at);
         }
         let duration = self.read_of(place);
-        let suspend = self.timing.suspend;
-        let keeps = self.timing.keeps_page;
-        let die = self.die(place.die);
-        let end = die.sense(at, duration, suspend).end;
-        if keeps {
+        let die = &mut self.dies[place.die as usize];
+        die.forget_before(self.now);
+        let end = die.sense(on_die, at, duration, &self.priority).end;
+        if self.timing.keeps_page {
             // A queued operation uses the register as soon as it begins.
-            let stays = die.queue_end() == end;
-            self.registers[place.die as usize] = stays.then_some((place.page, end));
+            let stays = die.operations_end() <= end;
+            self.registers[register] = stays.then_some((place.page, end));
         }
         end
+    }
+
+    /// Empties the registers of a die, because another operation uses them.
+    #[inline]
+    fn empty_registers(&mut self, die: u32) {
+        let first = die as usize * self.registers_of_die;
+        for register in first..first + self.registers_of_die {
+            self.registers[register] = None;
+        }
     }
 
     /// Whether a die is busy until its data has been transferred: it has no cache register.
@@ -138,7 +158,7 @@ impl Array {
 
     /// Aborts all operations, because the power was cut.
     pub fn power_cut(&mut self) {
-        self.dies.fill(Die::default());
+        self.dies.fill(Die::new(self.registers_of_die));
         self.channels.fill(Calendar::default());
         self.registers.fill(None);
     }
@@ -167,7 +187,7 @@ impl Array {
 impl Media for Array {
     fn fetch(&mut self, place: Place, at: Nanos, units: u32) -> Nanos {
         let duration = self.read_of(place);
-        self.registers[place.die as usize] = None;
+        self.empty_registers(place.die);
         let sensed = self.die(place.die).fetch(at, duration);
         let moved = self.transfer(place.die, sensed.end, units).end;
         if self.holds_dies() {
@@ -185,7 +205,7 @@ impl Media for Array {
 
     fn program(&mut self, place: Place, ready: Nanos) -> Nanos {
         let transfer = self.multi_page_transfer;
-        self.registers[place.die as usize] = None;
+        self.empty_registers(place.die);
         let die_free = self.dies[place.die as usize].queue_end();
         let begin = ready.max(die_free.saturating_sub(transfer));
         let moved = self.channel(place.die).book(begin, transfer).end;
@@ -198,7 +218,7 @@ impl Media for Array {
 
     fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
         let erase = self.timing.erase;
-        self.registers[die as usize] = None;
+        self.empty_registers(die);
         self.die(die).queue(at, erase, Task::Erase).end
     }
 }

@@ -4,9 +4,9 @@ use ssdlab_time::Nanos;
 
 /// The geometry of the flash and of the stripe over it.
 ///
-/// A *multi-plane page* is the pages with the same number in all planes of a die: programmed and
-/// sensed in one operation. A *superblock* is the blocks with the same number in all planes of all
-/// dies.
+/// A *multi-plane page* is the pages with the same number in all planes of a die: programmed in one
+/// operation, and sensed in one unless planes read independently. A *superblock* is the blocks with
+/// the same number in all planes of all dies.
 ///
 /// Modelled: all blocks are good, all dies equal. Not modelled: bad blocks and their replacements,
 /// string and layer structure, parity across dies.
@@ -16,8 +16,10 @@ pub struct Geometry {
     pub channels: u32,
     /// Dies on each channel, which work independently.
     pub dies_per_channel: u32,
-    /// Planes of a die, which work together.
+    /// Planes of a die, which program and erase together.
     pub planes: u32,
+    /// Whether each plane reads for the host by itself; otherwise planes sense together.
+    pub independent_plane_reads: bool,
     /// Mapping units in a page.
     pub page_units: u32,
     /// Pages in a block.
@@ -110,6 +112,8 @@ pub struct Timing {
     pub erase: Nanos,
     /// Time to suspend a program or an erase for a read; `None`: reads wait for its end.
     pub suspend: Option<Nanos>,
+    /// The longest that host reads may delay one operation of a die; `None`: without limit.
+    pub delay_limit: Option<Nanos>,
     /// Bandwidth of one channel in bytes per second.
     pub channel_bandwidth: u64,
     /// Whether a die can sense its next page before the data of the last one has been transferred.

@@ -3,7 +3,7 @@
 
 use ssdlab_time::Nanos;
 
-use super::Ssd;
+use super::{Ssd, Temperature};
 use crate::config::ReadsBack;
 use crate::counters::Counters;
 use crate::ftl::{Location, Lpn, Service, Superblock, Wear};
@@ -43,6 +43,13 @@ impl Ssd {
         self.controller.ftl.store.retirement.service
     }
 
+    /// The temperature; `None` if the profile has no thermal model.
+    pub fn temperature(&self) -> Option<Temperature> {
+        let mut thermometer = self.thermometer.clone()?;
+        thermometer.advance(self.now, self.counters());
+        Some(thermometer.temperature())
+    }
+
     /// What reads of trimmed addresses return.
     pub fn trim_reads_back(&self) -> ReadsBack {
         self.controller.trim.reads_back
@@ -73,7 +80,7 @@ impl Ssd {
     /// Where a mapping unit's current content is now.
     pub fn locate(&self, unit: u64) -> UnitLocation {
         assert!(unit < self.controller.logical_units, "the drive has no unit {unit}");
-        match self.controller.ftl.store.locate(Lpn(unit as u32), self.now) {
+        match self.controller.ftl.store.locate(Lpn(unit as u32), self.drive_now()) {
             Location::Unmapped => UnitLocation::Unmapped,
             Location::Buffered => UnitLocation::Buffer,
             Location::Flash(_, Place { die, page, page_in_block, .. }) => {

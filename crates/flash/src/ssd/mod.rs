@@ -4,16 +4,19 @@ mod controller;
 mod host_link;
 mod inspect;
 mod read;
+mod thermal;
 
 use ssdlab_device::{Completion, Device, DeviceError, IoError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
 pub use inspect::UnitLocation;
+pub use thermal::Temperature;
 
-use crate::config::{Interface, Profile};
+use crate::config::{Interface, PowerState, Profile};
 use crate::ftl::{LostUnit, Lpn};
 use crate::in_flight::InFlight;
 use controller::Controller;
+use thermal::Thermometer;
 
 /// The error of a write to a read-only drive: EIO, as the kernel reports it.
 const READ_ONLY: IoError = IoError { errno: 5 };
@@ -23,9 +26,11 @@ const READ_ONLY: IoError = IoError { errno: 5 };
 /// Modelled: requests longer than the link's largest transfer are split; part of a command's
 /// latency may occupy the controller's single processor; units of one command that share a page
 /// cost one sense; dies work in parallel, channels and link transfer what is ready; a partial write
-/// of a unit reads the unit first.
+/// of a unit reads the unit first; an idle drive enters power states by itself, as `NVMe` drives do
+/// with autonomous power state transitions, and commands wait until it has left them.
 ///
-/// Not modelled: the host's own time between requests; data that compresses but is not zeros.
+/// Not modelled: the host's own time between requests; data that compresses but is not zeros; power
+/// states that a host selects; background work that keeps the drive in full power.
 ///
 /// Differs from hardware: trims wait for each other and for nothing else; a durable write waits for
 /// all buffered data, as a flush does, and not only for its own pages.
@@ -36,8 +41,13 @@ pub struct Ssd {
     queue_depth: usize,
     now: Nanos,
     in_flight: InFlight,
-    /// When the last request in flight completed.
+    /// When the last request in flight completed, by the drive's clock.
     idle_since: Nanos,
+    power_states: Vec<PowerState>,
+    /// When the drive has left its last power state: no command begins earlier.
+    awake: Nanos,
+    /// Makes the drive's clock slower than the host's while it throttles.
+    thermometer: Option<Box<Thermometer>>,
     controller: Controller,
 }
 
@@ -65,6 +75,9 @@ impl Ssd {
             now: Nanos::ZERO,
             in_flight: InFlight::default(),
             idle_since: Nanos::ZERO,
+            power_states: profile.power_states.clone(),
+            awake: Nanos::ZERO,
+            thermometer: profile.thermal.as_ref().map(|it| Box::new(Thermometer::new(it))),
             controller: Controller::new(profile, seed),
         }
     }
@@ -76,15 +89,18 @@ impl Ssd {
     #[inline]
     pub fn submit_timed(&mut self, request: Request) -> Completion {
         assert!(self.in_flight.len() < self.queue_depth, "more in flight than the queue holds");
-        if self.in_flight.len() == 0 && self.now > self.idle_since {
-            self.collect_idle(self.now);
+        let now = self.advance_clock();
+        if self.in_flight.len() == 0 && now > self.idle_since {
+            self.end_idle(now);
         }
+        let begin = now.max(self.awake);
         let changes = matches!(request.op, Op::Write | Op::Trim);
         let (completed, outcome) = if changes && self.service().read_only {
-            (self.controller.reject(self.now), Err(READ_ONLY))
+            (self.controller.reject(begin), Err(READ_ONLY))
         } else {
-            (self.controller.execute(self.now, &request), Ok(()))
+            (self.controller.execute(begin, &request), Ok(()))
         };
+        let completed = self.host_time(completed);
         let completion = Completion { id: request.id, submitted: self.now, completed, outcome };
         self.in_flight.submit(completion);
         completion
@@ -93,11 +109,44 @@ impl Ssd {
     /// Continues a stream in another superblock, if the drive separates streams; false if the open
     /// one is unused or full.
     pub fn renew_stream(&mut self, stream: u32) -> bool {
-        if self.in_flight.len() == 0 && self.now > self.idle_since {
-            self.collect_idle(self.now);
-            self.idle_since = self.now;
+        let now = self.advance_clock();
+        if self.in_flight.len() == 0 && now > self.idle_since {
+            self.end_idle(now);
+            self.idle_since = now;
         }
-        self.controller.renew_stream(self.now, stream)
+        self.controller.renew_stream(now.max(self.awake), stream)
+    }
+
+    /// Brings the temperature up to date; returns the time by the drive's clock.
+    #[inline]
+    fn advance_clock(&mut self) -> Nanos {
+        if let Some(thermometer) = &mut self.thermometer {
+            thermometer.advance(self.now, &self.controller.ftl.store.counters);
+        }
+        self.drive_now()
+    }
+
+    /// The time by the drive's clock.
+    #[inline]
+    fn drive_now(&self) -> Nanos {
+        self.thermometer.as_ref().map_or(self.now, |it| it.drive_time(self.now))
+    }
+
+    /// The time by the host's clock of a later time by the drive's.
+    #[inline]
+    fn host_time(&self, drive_time: Nanos) -> Nanos {
+        self.thermometer.as_ref().map_or(drive_time, |it| it.host_time(self.now, drive_time))
+    }
+
+    /// Ends the idle time since the last request completed.
+    #[inline(never)]
+    fn end_idle(&mut self, now: Nanos) {
+        self.collect_idle(now);
+        let idle = now - self.idle_since;
+        let deepest = self.power_states.iter().rev().find(|state| state.idle_time <= idle);
+        if let Some(state) = deepest {
+            self.awake = now + state.exit_latency;
+        }
     }
 
     /// Collects in the time since the last request completed.
@@ -115,11 +164,12 @@ impl Ssd {
         }
         assert!(self.now == at, "the power cannot be cut in the past");
         self.reap(Wait::Poll, &mut completed).expect("a twin never goes away");
+        let now = self.advance_clock();
         if self.in_flight.len() == 0 {
-            self.collect_idle(at);
+            self.collect_idle(now);
         }
-        let lost = self.controller.power_cut(at);
-        self.idle_since = at;
+        let lost = self.controller.power_cut(now);
+        self.idle_since = now;
         PowerCut { completed, unanswered: self.in_flight.abandon(), lost }
     }
 
@@ -174,7 +224,7 @@ impl Device for Ssd {
         let before = done.len();
         self.in_flight.complete(self.now, done);
         if done.len() > before {
-            self.idle_since = self.now;
+            self.idle_since = self.advance_clock();
         }
         Ok(())
     }

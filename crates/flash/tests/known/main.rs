@@ -8,6 +8,7 @@ mod hinted;
 mod host;
 mod packed;
 mod placement;
+mod precedence;
 mod queue;
 mod reading;
 mod simulation;

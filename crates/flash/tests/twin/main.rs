@@ -3,8 +3,10 @@
 mod command;
 mod drive;
 mod power;
+mod power_states;
 mod profile;
 mod sequences;
 mod slc;
 mod small;
+mod thermal;
 mod upkeep;

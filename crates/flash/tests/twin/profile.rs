@@ -74,6 +74,80 @@ fn an_error_names_the_key_and_its_allowed_values() {
 }
 
 #[test]
+fn rules_for_reads_that_do_not_fit_are_rejected() {
+    assert_errors(&[
+        (
+            "planes = 2",
+            "planes = 2\ndelay_limit = \"2\"",
+            "flash.delay_limit: is \"2\"; may be a time",
+        ),
+        ("[buffer]", "[power]\nidle_time = \"1 s\"\n[buffer]", "power.exit_latency: is missing"),
+        ("[buffer]", "[power]\nexit_latency = \"1 s\"\n[buffer]", "power.idle_time: is missing"),
+        ("[buffer]", "[power]\nidle_tme = \"1 s\"\n[buffer]", "did you mean idle_time?"),
+        (
+            "[buffer]",
+            "[power]\nidle_time = [\"1 s\", \"2 s\"]\nexit_latency = \"1 ms\"\n[buffer]",
+            "power.exit_latency: is 1 times; may be 2, as many as power.idle_time",
+        ),
+        (
+            "[buffer]",
+            "[power]\nidle_time = [\"2 s\", \"1 s\"]\nexit_latency = [\"1 s\", \"2 s\"]\n[buffer]",
+            "power.idle_time: is 2 times; may be times that ascend",
+        ),
+        (
+            "[buffer]",
+            "[thermal]\nidle = \"40\"\n[buffer]",
+            "thermal.idle: is \"40\"; may be a temp",
+        ),
+        ("[buffer]", "[thermal]\nread_heat = \"2 K\"\n[buffer]", "thermal.idle: is missing"),
+        ("[buffer]", "[thermal]\nidle = \"40 C\"\n[buffer]", "thermal.time_constant: is missing"),
+        (
+            "[buffer]",
+            "[thermal]\nidle = \"40 C\"\ntime_constant = \"1 us\"\n[buffer]",
+            "thermal.time_constant: is 1000 ns; may be 1 ms or more",
+        ),
+        (
+            "[buffer]",
+            "[thermal]\nidle = \"40 C\"\ntime_constant = \"1 s\"\nread_heat = \"2 K\"\n[buffer]",
+            "thermal.read_heat: is \"2 K\"; may be a rise up to 1000 K/GB",
+        ),
+        (
+            "[buffer]",
+            "[thermal]\nidle = \"40 C\"\ntime_constant = \"1 s\"\n\
+             throttle_at = \"70 C\"\n[buffer]",
+            "thermal.throttled_speed: is 0; may be 1, as many as thermal.throttle_at",
+        ),
+        (
+            "[buffer]",
+            "[thermal]\nidle = \"40 C\"\ntime_constant = \"1 s\"\n\
+             throttle_at = [\"70 C\", \"60 C\"]\nthrottled_speed = [0.5, 0.2]\n[buffer]",
+            "thermal.throttle_at: is [70.0, 60.0]; may be temperatures that ascend",
+        ),
+        (
+            "[buffer]",
+            "[thermal]\nidle = \"40 C\"\ntime_constant = \"1 s\"\nthrottle_at = \"70 C\"\n\
+             throttled_speed = 0\n[buffer]",
+            "thermal.throttled_speed: is 0; may be a share from 0.01 to 1",
+        ),
+        (
+            "page = \"16 KiB\"",
+            "page = \"96 KiB\"\nindependent_plane_reads = true",
+            "flash.page: is 98304 bytes; may be a power of two if",
+        ),
+        (
+            "planes = 2",
+            "planes = 1\nindependent_plane_reads = true",
+            "flash.planes: is 1; may be 2 to 64 if flash.independent_plane_reads is true",
+        ),
+        (
+            "planes = 2",
+            "planes = 2\nindependent_plane_reads = true\ncache_register = false",
+            "flash.cache_register: is false; may be true if flash.independent_plane_reads is",
+        ),
+    ]);
+}
+
+#[test]
 fn an_unknown_placement_or_one_that_does_not_fit_is_rejected() {
     // Lines at the end of the section `[ftl]`, and the buffer's size.
     for (ftl, size, message) in [

@@ -259,6 +259,7 @@ fn worn(percentage_used: f64, spare_percent: f64) -> Health {
         percentage_used: Some(percentage_used),
         spare_percent,
         mapped_units: 0,
+        celsius: None,
     }
 }
 

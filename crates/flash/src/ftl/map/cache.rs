@@ -100,7 +100,7 @@ impl MapCache {
     /// The place of a map page: the die follows from its number, and it is in no superblock.
     fn place(&self, map_page: u32) -> Place {
         let die = map_page % self.dies;
-        Place { die, page: u32::MAX, page_in_block: 0, last_of_page: false, slc: false }
+        Place { die, page: u32::MAX, ..Place::default() }
     }
 
     /// Reads, or changes, the entry of a mapping unit.
@@ -151,6 +151,7 @@ mod tests {
             channels: 1,
             dies_per_channel: 1,
             planes: 1,
+            independent_plane_reads: false,
             page_units: 1,
             pages_per_block: 64,
             blocks_per_plane: 200,

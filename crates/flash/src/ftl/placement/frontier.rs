@@ -111,7 +111,7 @@ impl Frontier {
             taken: 0,
             undo_log: 0,
             run_left: 0,
-            place: Place { die: 0, page: 0, page_in_block: 0, last_of_page: false, slc },
+            place: Place { slc, ..Place::default() },
             open_units: 0,
             open_pages: vec![OpenPage::default(); dies as usize],
         }
