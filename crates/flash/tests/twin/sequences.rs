@@ -79,8 +79,11 @@ fn policies() -> impl Strategy<Value = String> {
         "reserve = 3",
         "idle_after = \"1 ms\"",
     ]);
-    (victim, relocation, placement, more).prop_map(|(victim, relocation, placement, more)| {
-        format!("{victim}\nrelocation = \"{relocation}\"\n{placement}\n{more}")
+    let pacing = prop::sample::select(vec!["unit", "victim"]);
+    let all = (victim, relocation, placement, more, pacing);
+    all.prop_map(|(victim, relocation, placement, more, pacing)| {
+        let how = format!("relocation = \"{relocation}\"\npacing = \"{pacing}\"");
+        format!("{victim}\n{how}\n{placement}\n{more}")
     })
 }
 
