@@ -17,7 +17,7 @@ pub use link::{Interface, Link, ReadsBack, Trim};
 use media::Media;
 pub use policy::{Collection, Pacing, PlacementRule, Relocation, VictimPolicy, WearLevelling};
 use reader::{Section, nearest};
-pub use slc::{Slc, SlcMode};
+pub use slc::{Folding, Slc, SlcMode};
 
 use crate::nand::{Geometry, SlcTiming, Timing};
 

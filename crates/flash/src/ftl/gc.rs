@@ -2,14 +2,11 @@
 
 use ssdlab_time::{Nanos, Random};
 
-use super::store::{SlcCache, UnitStore};
+use super::store::{FREE_KEPT, SlcCache, UnitStore};
 use super::victim;
 use crate::config::{Collection, Pacing, Profile, Relocation, WearLevelling};
 use crate::counters::Cause;
 use crate::nand::Media;
-
-/// The host never takes the last free superblock: collection may need it to finish a victim.
-const FREE_KEPT: usize = 1;
 
 /// Static wear levelling examines all superblocks at every 16th choice of a victim.
 const WEAR_CHECK_INTERVAL: u64 = 16;
@@ -21,8 +18,8 @@ const WEAR_CHECK_INTERVAL: u64 = 16;
 /// `ftl.pacing` can be `victim` instead: then a victim is emptied at once.
 ///
 /// Modelled: a low watermark, relocations in pace with the host, all at once if that was not
-/// enough or the profile says so, collection in idle time. Not modelled: reads of the reverse map, relocations from
-/// several victims at once.
+/// enough or the profile says so, collection in idle time. Not modelled: reads of the reverse map,
+/// relocations from several victims at once.
 ///
 /// Wear levelling, modelled: *dynamic*, the free superblock erased least often is filled next;
 /// *static*, a superblock whose erase count is too far below the highest is collected early, so

@@ -57,6 +57,12 @@ fn an_error_names_the_key_and_its_allowed_values() {
         ("pages_per_block = 16", "pages_per_block = 16\nblocks_per_plane = 16", "ftl.spare"),
         ("[buffer]", "[slc]\nprogram = \"1 ms\"\n[buffer]", "slc.size: is missing"),
         ("[buffer]", "[slc]\nsize = \"8 MiB\"\n[buffer]", "slc.program: is missing"),
+        ("[buffer]", "[slc]\nfolding = \"no\"\n[buffer]", "one of \"idle\", \"while writing\""),
+        (
+            "[buffer]",
+            "[slc]\nfolding = \"while writing\"\n[buffer]",
+            "slc.folding: is \"while writing\"; may be \"idle\", unless slc.mode is \"dynamic\"",
+        ),
         (
             "[buffer]",
             "[slc]\nsize = \"8 MiB\"\nmode = \"big\"\n[buffer]",

@@ -92,6 +92,10 @@ fn caches() -> impl Strategy<Value = &'static str> {
         "",
         "[slc]\nsize = \"96 KiB\"\nprogram = \"100 us\"\nbits_per_cell = 2",
         "[slc]\nsize = \"64 KiB\"\nprogram = \"100 us\"\nmode = \"dynamic\"\nbits_per_cell = 2",
+        "[slc]\nsize = \"64 KiB\"\nprogram = \"100 us\"\nmode = \"dynamic\"\nbits_per_cell = 2\n\
+         folding = \"while writing\"",
+        "[slc]\nsize = \"768 KiB\"\nprogram = \"100 us\"\nmode = \"dynamic\"\nbits_per_cell = 2\n\
+         folding = \"while writing\"",
     ])
 }
 
