@@ -17,10 +17,10 @@ use toml::{Table, Value};
 pub use error::ConfigError;
 pub use link::{Interface, Link, ReadsBack, Trim};
 use media::Media;
-pub use policy::{Collection, PlacementRule, Relocation, VictimPolicy, WearLevelling};
+pub use policy::{Collection, Pacing, PlacementRule, Relocation, VictimPolicy, WearLevelling};
 pub use power::PowerState;
 use reader::{Section, nearest};
-pub use slc::{Slc, SlcMode};
+pub use slc::{Folding, Slc, SlcMode};
 pub use thermal::{Thermal, ThrottleStep};
 
 use crate::nand::{Geometry, SlcTiming, Timing};
@@ -272,6 +272,8 @@ impl Ftl {
         "choices",
         // Relocated units go to superblocks of their own, or where the host writes.
         "relocation",
+        // unit: relocations keep pace with the host; victim: a victim is emptied at once.
+        "pacing",
         // Collection starts when at most this many superblocks are free.
         "reserve",
         // Collection continues in idle time until this many are free; left out: it does not.

@@ -94,6 +94,15 @@ pub enum Relocation {
     Mixed,
 }
 
+/// When the units of a victim are relocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// A few with each page that the host fills, so that host and collection end together.
+    Unit,
+    /// All at once, as soon as free superblocks are down to the reserve.
+    Victim,
+}
+
 /// How erases are levelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WearLevelling {
@@ -115,6 +124,8 @@ pub struct Collection {
     pub victim: VictimPolicy,
     /// Where its units go.
     pub relocation: Relocation,
+    /// When its units are relocated.
+    pub pacing: Pacing,
     /// Collection starts when at most this many superblocks are free.
     pub reserve: u32,
     /// Collection continues in idle time until this many are free; 0: it does not.
@@ -151,6 +162,10 @@ impl Collection {
                 "mixed" => Relocation::Mixed,
                 _ => Relocation::Separate,
             };
+        let pacing = match section.word("pacing", &["unit", "victim"])?.unwrap_or("unit") {
+            "victim" => Pacing::Victim,
+            _ => Pacing::Unit,
+        };
         let reserve = section.count("reserve")?.unwrap_or(2);
         if !(2..=1 << 20).contains(&reserve) {
             let allowed = "2 to 1048576: one superblock for the host, one to move to".to_owned();
@@ -159,7 +174,7 @@ impl Collection {
         let idle_reserve = section.count("idle_reserve")?.unwrap_or(0);
         let idle_after = section.time("idle_after")?.unwrap_or(Nanos::ZERO);
         let wear = Self::read_wear(section)?;
-        Ok(Self { victim, relocation, reserve, idle_reserve, idle_after, wear })
+        Ok(Self { victim, relocation, pacing, reserve, idle_reserve, idle_after, wear })
     }
 
     fn read_wear(section: &mut Section) -> Result<WearLevelling, ConfigError> {

@@ -15,6 +15,15 @@ pub enum SlcMode {
     Dynamic,
 }
 
+/// When the cache is folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folding {
+    /// In idle time; while the host writes only as far as collection needs room.
+    Idle,
+    /// Also while the host writes: it writes to the cache only, as fast as folding makes room.
+    WhileWriting,
+}
+
 /// An SLC cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slc {
@@ -24,6 +33,8 @@ pub struct Slc {
     pub size: u64,
     /// Bits per cell of the other flash: a superblock holds that many times less in the cache.
     pub bits_per_cell: u32,
+    /// When it is folded.
+    pub folding: Folding,
 }
 
 impl Slc {
@@ -34,6 +45,8 @@ impl Slc {
         "mode",
         // Of the other flash: a superblock holds that many times less in the cache.
         "bits_per_cell",
+        // idle: in idle time; while writing (dynamic only): also to keep writing to the cache.
+        "folding",
         // tPROG at one bit per cell.
         "program",
         // tR at one bit per cell; left out: the fastest of flash.read.
@@ -47,6 +60,7 @@ impl Slc {
             "dynamic" => SlcMode::Dynamic,
             _ => SlcMode::Static,
         };
+        let folding = Self::read_folding(&mut section, mode)?;
         let bits_per_cell = section.count("bits_per_cell")?.unwrap_or(3);
         let program = section.time("program")?;
         let read = section.time("read")?;
@@ -60,7 +74,18 @@ impl Slc {
         }
         let program = program.ok_or(ConfigError::missing("slc.program"))?;
         let timing = SlcTiming { program, read: read.unwrap_or(Nanos::ZERO) };
-        Ok(Some((Self { mode, size, bits_per_cell }, timing)))
+        Ok(Some((Self { mode, size, bits_per_cell, folding }, timing)))
+    }
+
+    fn read_folding(section: &mut Section, mode: SlcMode) -> Result<Folding, ConfigError> {
+        match section.word("folding", &["idle", "while writing"])?.unwrap_or("idle") {
+            "while writing" if mode == SlcMode::Static => {
+                let allowed = "\"idle\", unless slc.mode is \"dynamic\"".to_owned();
+                Err(ConfigError::new("slc.folding", "\"while writing\"".to_owned(), allowed))
+            }
+            "while writing" => Ok(Folding::WhileWriting),
+            _ => Ok(Folding::Idle),
+        }
     }
 
     /// Mapping units in a superblock of the cache: whole pages, whole chunks.

@@ -2,14 +2,11 @@
 
 use ssdlab_time::{Nanos, Random};
 
-use super::store::{SlcCache, UnitStore};
+use super::store::{FREE_KEPT, SlcCache, UnitStore};
 use super::victim;
-use crate::config::{Collection, Profile, Relocation, WearLevelling};
+use crate::config::{Collection, Pacing, Profile, Relocation, WearLevelling};
 use crate::counters::Cause;
 use crate::nand::Media;
-
-/// The host never takes the last free superblock: collection may need it to finish a victim.
-const FREE_KEPT: usize = 1;
 
 /// Static wear levelling examines all superblocks at every 16th choice of a victim.
 const WEAR_CHECK_INTERVAL: u64 = 16;
@@ -18,10 +15,11 @@ const WEAR_CHECK_INTERVAL: u64 = 16;
 ///
 /// A victim with V of N units valid frees N - V units for V relocations. So that the host's writing
 /// of N - V units and the V relocations end together, each host unit owes V / (N - V) relocations.
+/// `ftl.pacing` can be `victim` instead: then a victim is emptied at once.
 ///
 /// Modelled: a low watermark, relocations in pace with the host, all at once if that was not
-/// enough, collection in idle time. Not modelled: reads of the reverse map, relocations from
-/// several victims at once.
+/// enough or the profile says so, collection in idle time. Not modelled: reads of the reverse map,
+/// relocations from several victims at once.
 ///
 /// Wear levelling, modelled: *dynamic*, the free superblock erased least often is filled next;
 /// *static*, a superblock whose erase count is too far below the highest is collected early, so
@@ -86,7 +84,8 @@ impl Collector {
         self.host_units_filled += units;
     }
 
-    /// Makes the relocations that a programmed page with `host_units` host units owes.
+    /// Makes the relocations that a programmed page with `host_units` host units owes, or, if
+    /// victims are emptied at once, those that free more superblocks than the reserve.
     pub fn collect_in_step(
         &mut self,
         store: &mut UnitStore,
@@ -96,6 +95,9 @@ impl Collector {
     ) {
         let reserve = self.rules.reserve as usize;
         let host_units = host_units + std::mem::take(&mut self.host_units_filled);
+        if self.rules.pacing == Pacing::Victim {
+            return self.collect_while_free(reserve, store, at, media);
+        }
         let has_victim = self.victim.as_ref().is_some_and(|victim| victim.makes_room);
         if !has_victim && store.free_count() > reserve {
             return;
@@ -172,7 +174,18 @@ impl Collector {
 
     /// Collects until the host may open another superblock.
     pub fn make_room(&mut self, store: &mut UnitStore, at: Nanos, media: &mut impl Media) {
-        while store.free_count() <= FREE_KEPT {
+        self.collect_while_free(FREE_KEPT, store, at, media);
+    }
+
+    /// Empties victims while at most `count` superblocks are free.
+    fn collect_while_free(
+        &mut self,
+        count: usize,
+        store: &mut UnitStore,
+        at: Nanos,
+        media: &mut impl Media,
+    ) {
+        while store.free_count() <= count {
             self.choose_victim(store);
             self.finish_victim(store, at, media);
         }

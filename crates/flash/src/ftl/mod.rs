@@ -105,8 +105,12 @@ impl Ftl {
             (lane, admitted) = self.room_for_host(lane, admitted, media);
         }
         let programmed = self.store.append(lane, lpn, admitted, media);
-        if programmed > 0 && slc.is_none() {
-            self.collector.collect_in_step(&mut self.store, programmed, admitted, media);
+        if programmed > 0 {
+            let cache = self.store.slc.as_ref().filter(|_| slc.is_some());
+            let owed = cache.map_or(programmed, |cache| cache.units_owed(programmed));
+            if owed > 0 {
+                self.collector.collect_in_step(&mut self.store, owed, admitted, media);
+            }
         }
         admitted
     }

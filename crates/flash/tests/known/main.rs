@@ -6,6 +6,7 @@ mod counts;
 mod heat;
 mod hinted;
 mod host;
+mod pacing;
 mod packed;
 mod placement;
 mod precedence;

@@ -53,9 +53,16 @@ fn an_error_names_the_key_and_its_allowed_values() {
         ("size = \"1 MiB\"", "size = \"1 MiB\"\nflush_overhead = 3", "buffer.flush_overhead: is 3"),
         ("spare = 0.28", "spare = 0.28\nread_portion = \"6 KiB\"", "ftl.read_portion"),
         ("spare = 0.28", "spare = 0.28\nread_portions = 0", "ftl.read_portions"),
+        ("spare = 0.28", "spare = 0.28\npacing = \"page\"", "one of \"unit\", \"victim\""),
         ("pages_per_block = 16", "pages_per_block = 16\nblocks_per_plane = 16", "ftl.spare"),
         ("[buffer]", "[slc]\nprogram = \"1 ms\"\n[buffer]", "slc.size: is missing"),
         ("[buffer]", "[slc]\nsize = \"8 MiB\"\n[buffer]", "slc.program: is missing"),
+        ("[buffer]", "[slc]\nfolding = \"no\"\n[buffer]", "one of \"idle\", \"while writing\""),
+        (
+            "[buffer]",
+            "[slc]\nfolding = \"while writing\"\n[buffer]",
+            "slc.folding: is \"while writing\"; may be \"idle\", unless slc.mode is \"dynamic\"",
+        ),
         (
             "[buffer]",
             "[slc]\nsize = \"8 MiB\"\nmode = \"big\"\n[buffer]",

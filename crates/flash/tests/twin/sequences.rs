@@ -79,8 +79,11 @@ fn policies() -> impl Strategy<Value = String> {
         "reserve = 3",
         "idle_after = \"1 ms\"",
     ]);
-    (victim, relocation, placement, more).prop_map(|(victim, relocation, placement, more)| {
-        format!("{victim}\nrelocation = \"{relocation}\"\n{placement}\n{more}")
+    let pacing = prop::sample::select(vec!["unit", "victim"]);
+    let all = (victim, relocation, placement, more, pacing);
+    all.prop_map(|(victim, relocation, placement, more, pacing)| {
+        let how = format!("relocation = \"{relocation}\"\npacing = \"{pacing}\"");
+        format!("{victim}\n{how}\n{placement}\n{more}")
     })
 }
 
@@ -89,6 +92,10 @@ fn caches() -> impl Strategy<Value = &'static str> {
         "",
         "[slc]\nsize = \"96 KiB\"\nprogram = \"100 us\"\nbits_per_cell = 2",
         "[slc]\nsize = \"64 KiB\"\nprogram = \"100 us\"\nmode = \"dynamic\"\nbits_per_cell = 2",
+        "[slc]\nsize = \"64 KiB\"\nprogram = \"100 us\"\nmode = \"dynamic\"\nbits_per_cell = 2\n\
+         folding = \"while writing\"",
+        "[slc]\nsize = \"768 KiB\"\nprogram = \"100 us\"\nmode = \"dynamic\"\nbits_per_cell = 2\n\
+         folding = \"while writing\"",
     ])
 }
 

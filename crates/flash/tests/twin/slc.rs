@@ -115,12 +115,14 @@ fn a_dynamic_cache_shrinks_as_the_drive_fills_and_a_static_one_does_not() {
 }
 
 #[test]
-fn a_full_drive_with_a_cache_accepts_writes_in_both_modes() {
-    for mode in ["static", "dynamic"] {
-        for relocation in ["separate", "mixed"] {
+fn a_full_drive_with_a_cache_accepts_writes_in_all_modes() {
+    let while_writing = "dynamic\"\nfolding = \"while writing";
+    for mode in ["static", "dynamic", while_writing] {
+        for (relocation, pacing) in [("separate", "unit"), ("mixed", "unit"), ("mixed", "victim")] {
             // The lines before `[slc]` belong to `[ftl]`.
             let slc = slc_and_buffer(&format!("mode = \"{mode}\""));
-            let lines = format!("relocation = \"{relocation}\"\n{slc}");
+            let how = format!("relocation = \"{relocation}\"\npacing = \"{pacing}\"");
+            let lines = format!("{how}\n{slc}");
             let mut twin = Twin::new(&profile_with("[buffer]", &lines));
             twin.write_all();
             for round in 0..20 {
@@ -157,4 +159,72 @@ fn a_static_cache_does_not_count_as_spare() {
     let superblocks = twin.drive.superblocks();
     let free = superblocks.iter().filter(|each| each.state == SuperblockState::Free).count();
     assert_eq!(free as u32, with.geometry.blocks_per_plane - 2);
+}
+
+/// The mean write rate of a range of MiB, given the rate of each, in MiB/s.
+fn mean(rates: &[f64], mib: std::ops::Range<usize>) -> f64 {
+    mib.len() as f64 / mib.map(|each| 1.0 / rates[each]).sum::<f64>()
+}
+
+/// A cache of a third of the capacity, filled and overwritten in order: its rates in MiB/s at the
+/// speed of the cache, of direct writes, of folding, and of overwrites of the full drive.
+fn steps(folding: &str) -> [f64; 4] {
+    let lines = format!("mode = \"dynamic\"\nfolding = \"{folding}\"");
+    let slc = slc_and_buffer(&lines).replace("8 MiB", "21 MiB");
+    let mut twin = Twin::new(&profile_with("[buffer]", &slc));
+    let rates = rates(&mut twin, 0, 128);
+    twin.drive.assert_consistent();
+    let steps = [6..20, 24..34, 40..62, 90..128].map(|mib| mean(&rates, mib));
+    println!("slc: {folding}: {steps:.1?} MiB/s");
+    steps
+}
+
+#[test]
+fn a_drive_filled_in_one_go_has_three_speeds_if_its_cache_is_folded_while_writing() {
+    // The 4 dies program pages of 32 KiB. A superblock has 16 pages of each die, 5 in the cache.
+    let rate = |us: f64| 4.0 * 32.0 / 1024.0 / (us * 1e-6);
+    // tPROG is 100 us in the cache and 700 us outside, tR 50 us, tBERS 3 ms. In the cache, the
+    // channels are the limit: 2 x 400 MB/s. Then each page takes its own program.
+    let (cached, direct) = (2.0 * 400e6 / f64::from(1 << 20), rate(700.0));
+    // 1 page in the cache takes up 16 / 5 pages of flash. Folding a superblock programs 5 pages and
+    // frees 16, so a page of the host requires folding of 16 / (16 - 5) pages: a sense and a
+    // program each, and one erase for 5 of them.
+    let moved = 16.0 / 11.0;
+    let folding = rate(100.0 + moved * (50.0 + 700.0 + 3000.0 / 5.0));
+    // On the full drive each page is folded once, and overwritten superblocks have nothing valid.
+    let lasting = rate(100.0 + 50.0 + 700.0 + 3000.0 / 5.0 + 3000.0 / 16.0);
+    let measured = steps("while writing");
+    for (expected, rate) in [cached, direct, folding, lasting].into_iter().zip(measured) {
+        assert!((rate / expected - 1.0).abs() < 0.03, "{expected} by hand, {measured:?} MiB/s");
+    }
+}
+
+#[test]
+fn a_cache_folded_in_idle_time_slows_the_host_down_only_as_far_as_it_needs_room() {
+    let ([cached, direct, room, lasting], folding) = (steps("idle"), steps("while writing"));
+    assert!((cached / folding[0] - 1.0).abs() < 0.01 && (direct / folding[1] - 1.0).abs() < 0.01);
+    // By hand: a page of the host and 5 / 11 folded ones, without a program in the cache.
+    let expected = 4.0 * 32.0 / 1024.0 / (700e-6 + 5.0 / 11.0 * 1350e-6);
+    assert!((room / expected - 1.0).abs() < 0.06, "{expected} by hand, {room} MiB/s");
+    assert!(room > 1.4 * folding[2] && lasting > 1.4 * folding[3], "{room}, {lasting}");
+}
+
+#[test]
+fn padding_in_the_cache_requires_folding_as_data_does_and_evenly() {
+    let lines = "mode = \"dynamic\"\nfolding = \"while writing\"";
+    let slc = slc_and_buffer(lines).replace("8 MiB", "21 MiB");
+    let mut twin = Twin::new(&profile_with("[buffer]", &slc));
+    rates(&mut twin, 0, 42);
+    let folded = |twin: &Twin| twin.drive.counters().folding_moves;
+    let (before, mut most) = (folded(&twin), 0);
+    for unit in 0..250 {
+        let last = folded(&twin);
+        twin.write(42 * 256 + unit, 1);
+        twin.flush();
+        most = most.max(folded(&twin) - last);
+    }
+    // Each flush fills a page of 8 units.
+    let (moved, expected) = (folded(&twin) - before, 250.0 * 8.0 * 16.0 / 11.0);
+    assert!((moved as f64 / expected - 1.0).abs() < 0.05, "{moved} folded, {expected} by hand");
+    assert!(most < 40, "at most {most} units are folded at a time");
 }

@@ -41,6 +41,11 @@ impl Emptied {
         self.waiting.push_back(Waiting { superblock, written, free, safe_at: None });
     }
 
+    /// The number of them that become free for any use.
+    pub fn free(&self) -> usize {
+        self.free
+    }
+
     fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -17,7 +17,7 @@ use erase::Emptied;
 pub use power::LostUnit;
 use retire::Retirement;
 pub use retire::Service;
-pub use slc::SlcCache;
+pub use slc::{FREE_KEPT, SlcCache};
 use superblocks::Superblocks;
 pub use superblocks::{Superblock, SuperblockState, Wear};
 use undo::Undo;
@@ -206,16 +206,18 @@ impl UnitStore {
         padded
     }
 
-    /// Pads all pages that hold host data. Returns the number of padding units outside the SLC
-    /// cache.
+    /// Pads all pages that hold host data. Returns the units for which the host owes relocations:
+    /// the padding, and if the SLC cache is folded while the host writes, the pages padded there.
     pub fn pad_host_lanes(&mut self, at: Nanos, media: &mut impl Media) -> u32 {
         if let Some(packed) = self.placement.packed() {
             packed.flushed();
         }
-        if let Some(slc) = self.frontiers.slc {
-            self.pad(slc, at, media);
+        let mut owed = 0;
+        if let Some(lane) = self.frontiers.slc {
+            let units = self.frontiers.of(lane).open_units + self.pad(lane, at, media);
+            owed = self.slc.as_ref().map_or(0, |cache| cache.units_owed(units));
         }
-        self.frontiers.host_lanes().map(|lane| self.pad(lane, at, media)).sum()
+        owed + self.frontiers.host_lanes().map(|lane| self.pad(lane, at, media)).sum::<u32>()
     }
 
     /// Opens an erased superblock for a lane whose old one is full; returns when it can be written.
@@ -261,7 +263,8 @@ impl UnitStore {
     /// Opens another superblock for the SLC cache, if it may have one.
     fn open_slc(&mut self, lane: Lane, at: Nanos, media: &mut impl Media) -> bool {
         let Some(cache) = &mut self.slc else { return false };
-        if !cache.can_open(self.superblocks.free_count()) {
+        let emptied = if cache.folds_while_writing() { self.emptied.free() } else { 0 };
+        if !cache.can_open(self.superblocks.free_count() + emptied) {
             return false;
         }
         let (superblock, from) = match cache.open() {
