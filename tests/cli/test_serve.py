@@ -67,6 +67,29 @@ def test_the_drives_own_socket_stands_for_its_control_socket(
         assert f"{alone} is the drive's own socket; give the control" in refused(*words)
 
 
+@pytest.mark.parametrize(
+    ("words", "first_line"),
+    [
+        ((), "pace real: clients feel the drive's latencies"),
+        (("--pace", "none"), "pace none: replies are sent at once, so clients do not feel"),
+        (("--pace", "10x"), "pace 10x: 10 seconds of drive time pass in a second"),
+    ],
+)
+def test_a_server_says_its_pace_first(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    first_line: str,
+) -> None:
+    from ssdlab.cli.app import app
+
+    monkeypatch.setattr("ssdlab.cli.serve.time.sleep", _interrupt)
+    twin = ["serve", "toshiba-xg5", "--capacity", "256MiB", "--unix", str(tmp_path / "twin.sock")]
+    assert app([*twin, *words], standalone_mode=False) == 0
+    assert capsys.readouterr().err.startswith(first_line)
+
+
 def test_an_unusable_path_of_a_server_is_named(refused: Refused, tmp_path: Path) -> None:
     at = ("serve", "toshiba-xg5", "--capacity", "256MiB", "--unix", tmp_path / "socket")
     missing = tmp_path / "none" / "x"
