@@ -55,14 +55,14 @@ def test_an_invalid_control_request_is_refused_in_one_line(
     assert "expected a boolean" in refused("control", socket, "power-cut", "on=1MiB")
 
 
-def test_the_drives_own_socket_stands_for_its_control_socket(
+def test_the_drives_own_socket_is_taken_as_its_control_socket(
     ssdlab: Program, refused: Refused, socket: Path, tmp_path: Path
 ) -> None:
     drive = socket.with_suffix("")
     assert json.loads(ssdlab("control", drive, "counters").stdout)["host_writes"] == 0
     assert ssdlab("watch", drive, "--once", "--every", "0.05").returncode == 0
     alone = tmp_path / "alone.sock"
-    alone.symlink_to(drive)  # no control socket beside it
+    alone.symlink_to(drive)  # it has no control socket
     for words in (("control", alone, "counters"), ("watch", alone, "--once")):
         assert f"{alone} is the drive's own socket; give the control" in refused(*words)
 

@@ -35,7 +35,7 @@ class Power(msgspec.Struct, frozen=True):
 
 
 class Control:
-    """A connection to the control socket of a server; `SOCKET` stands for its `SOCKET.control`.
+    """A connection to the control socket of a server; `SOCKET.control` is used if it exists.
 
     Raises:
         UsageError: no server listens there; in any method: the server refused the request, or the
@@ -44,8 +44,8 @@ class Control:
     """
 
     def __init__(self, path: str | Path) -> None:
-        beside = Path(f"{path}.control")
-        self.path = str(beside if beside.exists() else path)
+        usual = Path(f"{path}.control")
+        self.path = str(usual if usual.exists() else path)
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(ANSWER_TIMEOUT_S)
         try:

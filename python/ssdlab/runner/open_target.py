@@ -230,6 +230,7 @@ def check(options: TargetOptions) -> None:
         return
     parse_target(target.name)  # the path may have been removed since it was parsed
     if not isinstance(target, Directory):
+        _refuse_used(target.path)  # before any word about consent
         require_consent(target.name, options.consent)
 
 
@@ -250,12 +251,15 @@ def _require_capacity(twin: Twin, options: TargetOptions) -> None:
         )
 
 
-def _open_block_device(path: Path, options: TargetOptions) -> OpenTarget:
+def _refuse_used(path: Path) -> None:
     if reasons := in_use(path):
         raise TargetError(
-            f"{path} is in use and stays untouched: {'; '.join(reasons)}; stop what uses it, or "
-            "give another block device"
+            f"{path} is in use and stays untouched: {'; '.join(reasons)}; give a directory on it, "
+            "another block device, or stop what uses it"
         )
+
+
+def _open_block_device(path: Path, options: TargetOptions) -> OpenTarget:
     size = size_of(path)
     if options.size_bytes > size:
         raise TargetError(
