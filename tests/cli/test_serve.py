@@ -85,7 +85,14 @@ def test_a_server_says_its_pace_first(
     from ssdlab.cli.app import app
 
     monkeypatch.setattr("ssdlab.cli.serve.time.sleep", _interrupt)
-    twin = ["serve", "toshiba-xg5", "--capacity", "256MiB", "--unix", str(tmp_path / "twin.sock")]
+    twin = [
+        "serve",
+        "twin:toshiba-xg5",
+        "--capacity",
+        "256MiB",
+        "--unix",
+        str(tmp_path / "twin.sock"),
+    ]
     assert app([*twin, *words], standalone_mode=False) == 0
     assert capsys.readouterr().err.startswith(first_line)
 

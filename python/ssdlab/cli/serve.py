@@ -17,6 +17,7 @@ from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_text
 from ssdlab.storage_stack.in_use import file_in_use
+from ssdlab.target import parse_profile
 from ssdlab.units import format_size, parse_duration, parse_size
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ def run(
     factor, tls = _parse_pace(pace), _tls_folder(tls_certificates, verify_peer=tls_verify_peer)
     payload_bytes = _parse_payload_memory(payload_memory)
     timeout_s = _parse_handshake_timeout(handshake_timeout)
+    profile = parse_profile(profile)
     text = profiles.load(profile)
     from ssdlab.device import ServeOptions, serve
     from ssdlab.records import encode_json

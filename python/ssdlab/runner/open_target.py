@@ -38,7 +38,7 @@ from ssdlab.storage_stack.layers import (
 )
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.space import room_for, space_on
-from ssdlab.target import NO_CONSENT, Consent, Directory, Target, Twin, parse_target
+from ssdlab.target import NO_CONSENT, Consent, Directory, Target, Twin, parse_target, path_target
 from ssdlab.units import format_size
 from ssdlab.warning import MeasurementWarning
 
@@ -228,7 +228,7 @@ def check(options: TargetOptions) -> None:
     if isinstance(target, Twin):
         _require_capacity(target, options)
         return
-    parse_target(target.name)  # the path may have been removed since it was parsed
+    path_target(target.name)  # the path may have been removed since it was parsed
     if not isinstance(target, Directory):
         _refuse_used(target.path)  # before any word about consent
         require_consent(target.name, options.consent)
