@@ -42,6 +42,15 @@ def test_a_device_file_is_a_block_device(loop_device: Any) -> None:
     assert target.capacity_bytes == 16 << 20
 
 
+def test_the_name_of_a_twin_is_enough_unless_a_path_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert parse_target("toshiba-xg5", 1 << 30) == Twin("toshiba-xg5", 1 << 30)
+    Path("toshiba-xg5").mkdir()
+    assert parse_target("toshiba-xg5") == Directory("toshiba-xg5")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -49,6 +58,7 @@ def test_a_device_file_is_a_block_device(loop_device: Any) -> None:
         ("/no/such/place", "No such file or directory; give a directory"),
         ("/dev/null", "neither a directory nor a block device"),
         ("twin:toshiba-xg6", "did you mean toshiba-xg5?"),
+        ("toshiba-xg6", "did you mean twin:toshiba-xg5?"),
     ],
 )
 def test_any_other_target_is_refused(text: str, reason: str) -> None:

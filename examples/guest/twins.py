@@ -22,7 +22,7 @@ def twin(profile: str, path: Path, words: tuple[str, ...], undo: ExitStack) -> s
     """
     file = path.with_suffix(".toml")
     file.write_text(profile)
-    serve = ["serve", str(file), "--nvme-tcp", "127.0.0.1:0", *words]
+    serve = ["serve", str(file), "--nvme-tcp", "127.0.0.1:0", "--pace", "none", *words]
     control = ["--control", str(path.with_suffix(".control"))]
     says = r"-s (\d+) -n (\S+)\n"
     line = served([*serve, *control], says, path.with_suffix(".told"), undo)

@@ -154,16 +154,24 @@ def parse_target(text: str, capacity_bytes: int | None = None) -> Target:
         TargetError: no such profile, directory or device.
         UsageError: a capacity for a target that is not a twin.
     """
-    profile = text.removeprefix(_TWIN)
-    if profile != text:
-        twin = Twin(profile, capacity_bytes)
+    name = full_name(text)
+    if is_twin(name):
+        twin = Twin(parse_profile(name), capacity_bytes)
         _ = twin.description  # refuses an invalid profile now
         return twin
     if capacity_bytes is not None:
         raise UsageError(
             f"--capacity scales a twin, but the target is {text}; leave it out, or give twin:NAME"
         )
-    return _path_target(text)
+    return path_target(text)
+
+
+def full_name(text: str) -> str:
+    """`twin:NAME` for the name of a shipped twin, unless a path has that name; else `text`."""
+    from ssdlab import profiles
+
+    is_name = text in profiles.names() and not Path(text).exists()
+    return _TWIN + text if is_name else text
 
 
 def parse_profile(text: str) -> str:
@@ -190,7 +198,13 @@ def without_value(option: str) -> str:
     return f"{option}={_ANY_EMPTY}"
 
 
-def _path_target(text: str) -> Directory | BlockDevice:
+def path_target(text: str) -> Directory | BlockDevice:
+    """The directory or block device at a path.
+
+    Raises:
+        TargetError: nothing is there, or something else.
+    """
+    from ssdlab import profiles
     from ssdlab.storage_stack.blockdev import is_block_device
 
     path = Path(text)
@@ -201,6 +215,10 @@ def _path_target(text: str) -> Directory | BlockDevice:
     try:
         path.stat()
     except OSError as error:
+        if near := profiles.similar(text):
+            raise TargetError(
+                f"{path}: {error.strerror}; did you mean {' or '.join(map(_TWIN.__add__, near))}?"
+            ) from error
         raise TargetError(
             f"{path}: {error.strerror}; give a directory on the drive, a block device or twin:NAME"
         ) from error

@@ -15,11 +15,15 @@ from ssdlab.wording import column, plain, quantity
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; numeric columns are right-aligned."""
+    """A column of a table; numeric columns are right-aligned.
+
+    A narrow terminal drops minor columns first.
+    """
 
     label: str
     unit: str = ""
     numeric: bool = True
+    minor: bool = False
 
 
 @dataclass(frozen=True)

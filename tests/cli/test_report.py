@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,20 @@ def test_a_damaged_run_is_refused_by_name(
     for file in Path(results[XG5]["folder"]).iterdir():
         (damaged / file.name).write_bytes(file.read_bytes()[:100])
     assert f"{damaged} holds a run that cannot be read" in refused("report", damaged)
+
+
+def test_a_damaged_run_of_a_results_folder_is_left_out(
+    ssdlab: Program, refused: Refused, results: Results, tmp_path: Path
+) -> None:
+    folder = tmp_path / "results"
+    for name in ("damaged", "whole"):
+        shutil.copytree(results[XG5]["folder"], folder / name)
+    (folder / "damaged" / "steps.parquet").unlink()
+    done = ssdlab("report", folder, "--json")
+    assert json.loads(done.stdout)["verdict"] == results[XG5]["verdict"]
+    assert re.fullmatch(r"left out: .*/damaged .*\n", done.stderr)
+    shutil.rmtree(folder / "whole")
+    assert "damaged" in refused("report", folder)
 
 
 def test_a_page_that_cannot_be_written_is_refused(

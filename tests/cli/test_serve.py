@@ -55,6 +55,48 @@ def test_an_invalid_control_request_is_refused_in_one_line(
     assert "expected a boolean" in refused("control", socket, "power-cut", "on=1MiB")
 
 
+def test_the_drives_own_socket_is_taken_as_its_control_socket(
+    ssdlab: Program, refused: Refused, socket: Path, tmp_path: Path
+) -> None:
+    drive = socket.with_suffix("")
+    assert json.loads(ssdlab("control", drive, "counters").stdout)["host_writes"] == 0
+    assert ssdlab("watch", drive, "--once", "--every", "0.05").returncode == 0
+    alone = tmp_path / "alone.sock"
+    alone.symlink_to(drive)  # it has no control socket
+    for words in (("control", alone, "counters"), ("watch", alone, "--once")):
+        assert f"{alone} is the drive's own socket; give the control" in refused(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "first_line"),
+    [
+        ((), "pace real: clients feel the drive's latencies"),
+        (("--pace", "none"), "pace none: replies are sent at once, so clients do not feel"),
+        (("--pace", "10x"), "pace 10x: 10 seconds of drive time pass in a second"),
+    ],
+)
+def test_a_server_says_its_pace_first(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    first_line: str,
+) -> None:
+    from ssdlab.cli.app import app
+
+    monkeypatch.setattr("ssdlab.cli.serve.time.sleep", _interrupt)
+    twin = [
+        "serve",
+        "twin:toshiba-xg5",
+        "--capacity",
+        "256MiB",
+        "--unix",
+        str(tmp_path / "twin.sock"),
+    ]
+    assert app([*twin, *words], standalone_mode=False) == 0
+    assert capsys.readouterr().err.startswith(first_line)
+
+
 def test_an_unusable_path_of_a_server_is_named(refused: Refused, tmp_path: Path) -> None:
     at = ("serve", "toshiba-xg5", "--capacity", "256MiB", "--unix", tmp_path / "socket")
     missing = tmp_path / "none" / "x"

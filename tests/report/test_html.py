@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections import Counter
@@ -13,10 +14,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from markupsafe import escape
+from rich.console import Console
 
 from ssdlab.errors import UsageError
-from ssdlab.records import Finding, Run
-from ssdlab.report import write_html
+from ssdlab.experiments.registry import EXPERIMENTS
+from ssdlab.records import Finding, Recording, Run
+from ssdlab.report import render, write_html
 
 HOSTILE = '</title><script>alert("1")</script>$\\frac{'
 
@@ -265,3 +268,16 @@ def test_a_report_needs_a_name(two_runs: list[Run], name: str) -> None:
 def test_a_report_needs_a_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run to report on"):
         write_html([], tmp_path / "report.html")
+
+
+@pytest.mark.parametrize("experiment", sorted(EXPERIMENTS))
+def test_a_run_without_requests_does_not_break_the_report(
+    make_run: Any, page_of: Any, experiment: str
+) -> None:
+    nothing = {"measures": [], "findings": {}, "verdict": "", "parameters": {}}
+    failed = make_run(
+        "failed", experiment=experiment, outcome="failed", recording=Recording(), **nothing
+    )
+    render(failed, Console(file=io.StringIO(), width=80))
+    whole = make_run()
+    assert whole.result.verdict in page_of([failed, whole])

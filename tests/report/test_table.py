@@ -44,10 +44,47 @@ def test_on_a_narrower_terminal_headings_are_wrapped() -> None:
     ]
 
 
-def test_on_the_narrowest_terminal_each_row_is_a_paragraph() -> None:
+def test_on_the_narrowest_terminal_columns_are_dropped_and_named() -> None:
     assert printed(NUMBERS, 30).splitlines() == [
-        " 631.25: All reads 0.888 0.888",
-        " 0.888 s, Case overwritten",
+        " Written",
+        "    over                All",
+        "      it              reads",
+        "     MiB                  s",
+        "  631.25  0.888 0.888 0.888",
+        " not shown, too narrow: Case",
+    ]
+
+
+def test_columns_without_information_are_dropped_first_then_minor_ones() -> None:
+    table = Table(
+        (
+            *(Column("Case", numeric=False), Column("Requests", minor=True), Column("Depth")),
+            *(Column("p50", "us"), Column("p99", "us")),
+        ),
+        (("read", "600", "4", "80", "-"), ("write", "60", "4", "20", "-")),
+    )
+    assert printed(table, 30).splitlines() == [
+        "                  p50",
+        " Case   Requests   us",
+        " read        600   80",
+        " write        60   20",
+        " not shown, too narrow: p99,",
+        " Depth 4",
+    ]
+    assert printed(table, 20).splitlines()[:2] == ["        p50", " Case    us"]
+
+
+def test_a_sentence_that_does_not_fit_is_printed_below_its_row() -> None:
+    columns = (Column("Layer", numeric=False), Column("Reads", "MiB"), Column("x", numeric=False))
+    long = "the file system discards nothing that it did not"
+    table = Table(columns, (("file system", "7.992", long), ("drive", "1", "")))
+    assert printed(table, 30).splitlines() == [
+        "              Reads",
+        " Layer          MiB",
+        " file system  7.992",
+        "   the file system discards",
+        "   nothing that it did not",
+        " drive            1",
     ]
 
 
@@ -65,5 +102,5 @@ def test_a_run_is_readable_at_any_width(make_run: Any, width: int) -> None:
 def test_a_list_of_runs_on_a_narrow_terminal_keeps_verdicts_in_one_piece(make_run: Any) -> None:
     run = make_run()
     text = printed(RunList([run]).table, 60)
-    assert " ".join(text.split()).startswith("2026-11-21 10:15: Experiment aging, Target")
+    assert " ".join(text.split()).startswith("Started Experiment Target 2026-11-21 10:15 aging")
     assert " ".join(run.result.verdict.split()) in " ".join(text.split())

@@ -12,7 +12,7 @@ import pytest
 from ssdlab.errors import TargetError
 from ssdlab.runner import consent
 from ssdlab.runner.consent import describe_device
-from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run
 from ssdlab.storage_stack.blockdev import BlockDevice
 from ssdlab.storage_stack.mounts import mount_of
 from ssdlab.target import parse_consent, parse_target
@@ -111,6 +111,19 @@ def test_a_mounted_device_is_refused_even_if_it_is_named(
     top = make_filesystem("ext4", 64)
     device = Path(mount_of(top).source)
     assert "stays untouched" in _refusal(device, device)
+
+
+def test_a_mounted_device_is_in_use_before_any_word_about_consent(
+    make_filesystem: Callable[..., Path],
+) -> None:
+    top = make_filesystem("ext4", 64)
+    device = mount_of(top).source
+    with pytest.raises(TargetError) as refused:
+        check(TargetOptions(parse_target(device), 16 * MIB))
+    assert f"{device} is in use and stays untouched: {device} is mounted at {top}" in str(
+        refused.value
+    )
+    assert "--destroy-data" not in str(refused.value)
 
 
 def test_a_device_is_described_by_its_known_attributes() -> None:

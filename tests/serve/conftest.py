@@ -31,7 +31,8 @@ from rig import (
 def serve(tmp_path: Path) -> Iterator[Serve]:
     """`serve(*words, capacity=, program=, more=, protected=, honest=)` -> a served twin.
 
-    `more` is added to its profile: keys by section.
+    `more` is added to its profile: keys by section. It runs at full speed, unless `words` has
+    --pace.
     """
     with ExitStack() as undo:
 
@@ -51,7 +52,8 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
                 text = text.replace(f"[{section}]\n", f"[{section}]\n{keys}\n")
             profile.write_text(text)
             socket = tmp_path / f"{number}.sock"
-            command = [executable(), "serve", str(profile), "--unix", str(socket), "--json", *words]
+            command = [executable(), "serve", str(profile), "--unix", str(socket), "--json"]
+            command += ["--pace", "none", *words]
             messages = tmp_path / f"{number}.messages"
             with messages.open("w") as stderr:
                 process = subprocess.Popen(

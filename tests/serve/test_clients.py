@@ -94,6 +94,7 @@ for call in (lambda: h.pread(512, h.get_size()), lambda: h.pread(0, 0), lambda: 
 def test_a_paced_twin_reports_late_answers_when_it_ends(serve: Serve) -> None:
     need("qemu-io")
     served = serve("--pace", "real")
+    assert served.messages.read_text().startswith("pace real: clients feel the drive's latencies")
     run("qemu-io", "-f", "raw", "-c", "write 1M 64k", "-c", "read 1M 64k", served.uri)
     out = json.loads(served.stop())
     assert out["counters"]["paced_answers"] >= 2

@@ -69,6 +69,10 @@ def latencies_by_group(
     keys, values, counts = _columns(table, selected, groups)
     order = np.lexsort((values, keys))
     keys, values, counts = keys[order], values[order], counts[order]
+    if not len(keys):  # the run ended before its first request
+        return {}
+    if not len(keys):  # the run ended before its first request
+        return {}
     edges = np.flatnonzero(np.diff(keys, prepend=-1))
     return {
         (int(keys[start]) // len(OPS), ops[int(keys[start]) % len(OPS)]): _latencies(

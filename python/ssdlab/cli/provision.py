@@ -11,7 +11,7 @@ from ssdlab.analysis.spare import SECTOR
 from ssdlab.cli.options import size_of
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.storage_stack.blockdev import device_at, is_block_device
-from ssdlab.target import is_twin, parse_profile
+from ssdlab.target import full_name, is_twin, parse_profile
 
 if TYPE_CHECKING:
     from ssdlab.provision import DriveInfo
@@ -72,6 +72,7 @@ def _drive_info(
         return _info_of_sizes(flash, visible, simulated)
     if visible is not None:
         raise UsageError("--visible is for use without a target: a drive reports its capacity")
+    target = full_name(target)
     if is_twin(target):
         from ssdlab.provision import info_of_twin
 

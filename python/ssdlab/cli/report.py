@@ -34,7 +34,6 @@ def report(
     ] = False,
 ) -> None:
     """Show finished runs: tables, curves, verdicts and warnings."""
-    from ssdlab.records import find_runs, read_run
     from ssdlab.report import as_fio, write_html
     from ssdlab.sweep.dataset import is_dataset
 
@@ -44,7 +43,7 @@ def report(
             raise UsageError(f"{sweeps[0]} is a sweep; report it alone, without --fio")
         _report_sweep(sweeps[0], json=json, html=html)
         return
-    records = [read_run(folder) for path in runs for folder in find_runs(path)]
+    records = [record for path in runs for record in _read(path)]
     if fio and (json or html is not None or len(records) > 1):
         raise UsageError("--fio prints one run; give one RUN, and leave out --json and --html")
     if html is not None:
@@ -57,6 +56,26 @@ def report(
         typer.echo(html.resolve())
     else:
         _print(records)
+
+
+def _read(path: Path) -> list[Run]:
+    """The run in a folder, or all in a results folder; one that cannot be read is left out."""
+    from ssdlab.records import find_runs, read_run
+
+    folders = find_runs(path)
+    if folders == [path]:
+        return [read_run(path)]
+    records, left_out = [], []
+    for folder in folders:
+        try:
+            records.append(read_run(folder))
+        except UsageError as error:
+            left_out.append(error)
+    if not records:
+        raise left_out[0]
+    for reason in left_out:
+        typer.echo(f"left out: {reason}", err=True)
+    return records
 
 
 def _report_sweep(folder: Path, *, json: bool, html: Path | None) -> None:

@@ -17,6 +17,7 @@ from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_text
 from ssdlab.storage_stack.in_use import file_in_use
+from ssdlab.target import parse_profile
 from ssdlab.units import format_size, parse_duration, parse_size
 
 if TYPE_CHECKING:
@@ -75,7 +76,11 @@ Listen = Annotated[
 ]
 Data = Annotated[str, typer.Option(help="Storage of the content: memory, or a file that is kept.")]
 Pace = Annotated[
-    str, typer.Option(help="Speed of the drive's clock: none, real, or a factor such as 10x.")
+    str,
+    typer.Option(
+        help="Speed of the drive's clock: real, a factor such as 10x, or none: replies are sent "
+        "at once."
+    ),
 ]
 VerifyPeer = Annotated[
     bool,
@@ -102,7 +107,7 @@ def run(
     capacity: Annotated[str | None, typer.Option(help="Scale the twin to this capacity.")] = None,
     data: Data = "memory",
     log: LogFile = None,
-    pace: Pace = "none",
+    pace: Pace = "real",
     tls_certificates: Certificates = None,
     tls_verify_peer: VerifyPeer = False,
     max_connections: MaxConnections = None,
@@ -125,6 +130,7 @@ def run(
     factor, tls = _parse_pace(pace), _tls_folder(tls_certificates, verify_peer=tls_verify_peer)
     payload_bytes = _parse_payload_memory(payload_memory)
     timeout_s = _parse_handshake_timeout(handshake_timeout)
+    profile = parse_profile(profile)
     text = profiles.load(profile)
     from ssdlab.device import ServeOptions, serve
     from ssdlab.records import encode_json
@@ -289,6 +295,7 @@ def _read_secret(file: Path | None, nvme_tcp: str | None) -> str | None:
 
 def _print_usage(console: Console, server: Server, options: ServeOptions) -> None:
     title = f"serving {options.name}, {format_size(server.capacity_bytes)}, until Ctrl-C"
+    _print(console, _pace_in_words(options.pace))
     if server.address is None:
         _print(console, title)
     else:
@@ -303,6 +310,21 @@ def _print_usage(console: Console, server: Server, options: ServeOptions) -> Non
     if server.transport_us:
         latency = f"{server.transport_us:.0f} us"
         _print(console, f"  answers leave {latency} early, to compensate the transport's latency")
+
+
+def _pace_in_words(pace: float | None) -> str:
+    """The pace, and what it means for clients."""
+    if pace is None:
+        return (
+            "pace none: replies are sent at once, so clients do not feel the drive's latencies; "
+            "for those, use --pace real"
+        )
+    if pace == 1.0:
+        return (
+            "pace real: clients feel the drive's latencies; for the full speed of this machine, "
+            "use --pace none"
+        )
+    return f"pace {pace:g}x: {pace:g} seconds of drive time pass in a second of the clients' time"
 
 
 def _print_nbd_usage(console: Console, address: str, title: str, options: ServeOptions) -> None:

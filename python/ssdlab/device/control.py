@@ -12,7 +12,9 @@ import msgspec
 from ssdlab.errors import TargetError, UsageError
 
 ANSWER_TIMEOUT_S: Final = 60.0
+GREETING_TIMEOUT_S: Final = 5.0
 KINDS: Final = ("read", "write", "trim", "flush")
+_NBD_GREETING: Final = b"NBDMAGIC"
 
 
 class CutResult(msgspec.Struct, frozen=True):
@@ -33,15 +35,17 @@ class Power(msgspec.Struct, frozen=True):
 
 
 class Control:
-    """A connection to the control socket of a server.
+    """A connection to the control socket of a server; `SOCKET.control` is used if it exists.
 
     Raises:
-        UsageError: no server listens there; in any method: the server refused the request.
+        UsageError: no server listens there; in any method: the server refused the request, or the
+            socket is another one.
         TargetError: in any method: the server has ended.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = str(path)
+        usual = Path(f"{path}.control")
+        self.path = str(usual if usual.exists() else path)
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(ANSWER_TIMEOUT_S)
         try:
@@ -72,14 +76,26 @@ class Control:
             self._socket.sendall(msgspec.json.encode(body) + b"\n")
             line = self._answers.readline()
         except OSError as error:
+            if _is_drive(self.path):
+                raise self._not_a_control_socket() from error
             reason = error.strerror or error
             raise TargetError(f"{self.path}: the server has ended ({reason})") from error
         if not line:
             raise TargetError(f"{self.path}: the server has ended")
-        answer = msgspec.json.decode(line, type=dict[str, Any])
+        try:
+            answer = msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            raise self._not_a_control_socket() from error
         if "error" in answer:
             raise UsageError(f"{self.path}: {do}: {answer['error']}")
         return answer
+
+    def _not_a_control_socket(self) -> UsageError:
+        own = "the drive's own socket" if _is_drive(self.path) else "no control socket of ssdlab"
+        return UsageError(
+            f"{self.path} is {own}; give the control socket of `ssdlab serve`: SOCKET.control, or "
+            "the one of --control"
+        )
 
     def counters(self) -> dict[str, float | None]:
         """Counters of the drive and its server, by name; None if not known yet."""
@@ -129,6 +145,17 @@ class Control:
     def power_on(self) -> Power:
         """Turns the power on; clients can connect again."""
         return msgspec.convert(self.request("power-on"), Power)
+
+
+def _is_drive(path: str) -> bool:
+    """Whether a server of NBD listens there: it greets first."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(GREETING_TIMEOUT_S)
+        try:
+            probe.connect(path)
+            return probe.recv(len(_NBD_GREETING), socket.MSG_WAITALL) == _NBD_GREETING
+        except OSError:
+            return False
 
 
 class Rates(msgspec.Struct, frozen=True):

@@ -32,9 +32,14 @@ def load(name: str) -> str:
         return read(Path(name))
     if name in names():
         return read(_FOLDER / f"{name}.toml")
-    near = difflib.get_close_matches(name.lower(), names(), n=3, cutoff=0.4)
+    near = similar(name, 0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else f"the twins are {', '.join(names())}"
     raise TargetError(f"there is no twin called {name!r}; {hint} (or give a file: twin:mine.toml)")
+
+
+def similar(name: str, similarity_min: float = 0.6) -> list[str]:
+    """Names of up to three shipped profiles that are similar (0 to 1), the most similar first."""
+    return difflib.get_close_matches(name.lower(), names(), n=3, cutoff=similarity_min)
 
 
 def read(path: Path) -> str:

@@ -61,7 +61,7 @@ def _cut(heads: list[Column], rows: _Rows, most: int) -> tuple[Table, int]:
 
 
 def _table(heads: list[Column], rows: _Rows) -> Table:
-    columns = [*heads, Column("Kind", numeric=False), Column("Requests")]
+    columns = [*heads, Column("Kind", numeric=False), Column("Requests", minor=True)]
     columns += [Column(percentile_label(name), "us") for name in SHARES]
     texts = [column(getattr(each.us, name) for _, _, each in rows) for name in SHARES]
     cells = [

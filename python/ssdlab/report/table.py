@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console, JustifyMethod
 from rich.padding import Padding
+from rich.segment import Segment, Segments
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -16,20 +19,92 @@ TEXT_WIDTH_MIN: Final = 24
 """Minimum width in characters of a column of sentences; narrower ones are hard to read."""
 
 
+@dataclass(frozen=True)
+class _Shape:
+    """Numbers of the columns side by side, of those below each row, and of those dropped."""
+
+    columns: list[int]
+    below: list[int]
+    dropped: list[int]
+
+
 def print_table(table: Table, console: Console) -> None:
     """Print a table, then a blank line.
 
-    On a narrow terminal, headings are wrapped; if the table is still too wide, each row becomes a
-    paragraph of names and values.
+    On a narrow terminal headings are wrapped; then columns without information are dropped, then
+    sentences are printed below their row, then minor columns are dropped, then others from the
+    right. The first column and sentences are never dropped. A line names what was dropped.
     """
-    for separator in (" ", "\n"):
-        headings = [_heading(column, separator) for column in table.columns]
-        if _fits(table, headings, console.width):
-            _print_columns(table, headings, console)
-            break
+    shape, headings = _fitting(table, console.width)
+    shown = _select(table, shape.columns)
+    if shape.below:
+        _print_with_sentences(shown, headings, _select(table, shape.below), console)
     else:
-        _print_paragraphs(table, console)
+        console.print(_as_columns(shown, headings))
+    if shape.dropped:
+        names = ", ".join(_describe_dropped(table, at) for at in shape.dropped)
+        console.print(Padding(Text(f"not shown, too narrow: {names}", "dim"), (0, 0, 0, 1)))
     console.print()
+
+
+def _fitting(table: Table, width: int) -> tuple[_Shape, list[str]]:
+    """The first shape that fits, or the last one, and its headings."""
+    for shape in _shapes(table):
+        columns = [table.columns[at] for at in shape.columns]
+        for separator in (" ", "\n"):
+            headings = [_heading(column, separator) for column in columns]
+            if _fits(_select(table, shape.columns), headings, width):
+                return shape, headings
+    return shape, headings
+
+
+def _shapes(table: Table) -> Iterator[_Shape]:
+    """Ways to print the table, from the best to the narrowest."""
+    columns = list(range(len(table.columns)))
+    yield _Shape(columns, [], [])
+    dropped = [at for at in columns[1:] if _is_empty(table, at)]
+    dropped += [at for at in columns[1:] if at not in dropped and _is_constant(table, at)]
+    columns = [at for at in columns if at not in dropped]
+    yield _Shape(columns, [], dropped)
+    below = [at for at in columns[1:] if _is_sentence(table, at)]
+    columns = [at for at in columns if at not in below]
+    yield _Shape(columns, below, dropped)
+    minor = [at for at in columns[1:] if table.columns[at].minor]
+    for at in [*minor[::-1], *(at for at in columns[:0:-1] if at not in minor)]:
+        columns, dropped = [other for other in columns if other != at], [*dropped, at]
+        yield _Shape(columns, below, dropped)
+
+
+def _is_empty(table: Table, at: int) -> bool:
+    return all(row[at] in {"", NOTHING} for row in table.rows)
+
+
+def _is_constant(table: Table, at: int) -> bool:
+    numeric = table.columns[at].numeric
+    return numeric and len(table.rows) > 1 and len({row[at] for row in table.rows}) == 1
+
+
+def _is_sentence(table: Table, at: int) -> bool:
+    return not table.columns[at].numeric and _longest(table, at) > TEXT_WIDTH_MIN
+
+
+def _longest(table: Table, at: int) -> int:
+    return max((len(row[at]) for row in table.rows), default=0)
+
+
+def _describe_dropped(table: Table, at: int) -> str:
+    """The label of a column; with its value if all rows have the same."""
+    column = table.columns[at]
+    if _is_empty(table, at) or not _is_constant(table, at):
+        return column.label
+    return f"{column.label} {table.rows[0][at]} {column.unit}".rstrip()
+
+
+def _select(table: Table, columns: list[int]) -> Table:
+    return Table(
+        tuple(table.columns[at] for at in columns),
+        tuple(tuple(row[at] for at in columns) for row in table.rows),
+    )
 
 
 def _heading(column: Column, separator: str) -> str:
@@ -41,13 +116,13 @@ def _fits(table: Table, headings: list[str], width: int) -> bool:
     """Whether numbers fit without a line break, and text columns are wide enough."""
     needed = 0
     for at, column in enumerate(table.columns):
-        longest = max((len(row[at]) for row in table.rows), default=0)
+        longest = _longest(table, at)
         heading = max(map(len, headings[at].split("\n")))
         needed += max(heading, longest if column.numeric else min(longest, TEXT_WIDTH_MIN)) + 2
     return needed <= width
 
 
-def _print_columns(table: Table, headings: list[str], console: Console) -> None:
+def _as_columns(table: Table, headings: list[str]) -> RichTable:
     height = max(heading.count("\n") for heading in headings)
     lines = RichTable(box=None, padding=(0, 1), header_style="dim", pad_edge=True)
     for column, heading in zip(table.columns, headings, strict=True):
@@ -58,20 +133,23 @@ def _print_columns(table: Table, headings: list[str], console: Console) -> None:
         )
     for row in table.rows:
         lines.add_row(*(Text(cell) for cell in row))
-    console.print(lines)
+    return lines
 
 
-def _print_paragraphs(table: Table, console: Console) -> None:
-    """One paragraph per row: the first column's text, then each other column's label and value."""
-    for row in table.rows:
-        parts = [
-            " ".join(word for word in (column.label, cell, _unit(column, cell)) if word)
-            for column, cell in list(zip(table.columns, row, strict=True))[1:]
-        ]
-        text = Text.assemble((f"{row[0]}: ", "bold"), ", ".join(parts))
-        console.print(Padding(text, (0, 0, 0, 1)))
+def _print_with_sentences(
+    table: Table, headings: list[str], sentences: Table, console: Console
+) -> None:
+    """Each row, and its sentences below it."""
+    lines = console.render_lines(_as_columns(table, headings), pad=False)
+    *heads, last = range(len(lines) - len(table.rows) + 1)
+    for number in heads:
+        _print_line(lines[number], console)
+    for number, row in enumerate(sentences.rows, last):
+        _print_line(lines[number], console)
+        for cell in row:
+            if cell not in {"", NOTHING}:
+                console.print(Padding(Text(cell), (0, 0, 0, 3)))
 
 
-def _unit(column: Column, cell: str) -> str:
-    """The column's unit, or "" if the table cell has no value."""
-    return "" if cell == NOTHING else column.unit
+def _print_line(line: list[Segment], console: Console) -> None:
+    console.print(Segments([*line, Segment.line()]), end="")

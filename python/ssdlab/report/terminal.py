@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table as RichTable
@@ -13,6 +16,9 @@ from ssdlab.report.identity import started, summary, took
 from ssdlab.report.latency import by_kind
 from ssdlab.report.table import print_table
 from ssdlab.wording import finding_interval, finding_value, label, plain
+
+EVIDENCE_WIDTH_MIN: Final = 30
+"""With less room on its right in characters, the evidence of a finding is printed below it."""
 
 
 def render(run: Run, console: Console) -> None:
@@ -68,14 +74,28 @@ def _print_latency(run: Run, console: Console) -> None:
 
 
 def _print_findings(findings: dict[str, Finding], labels: dict[str, str], console: Console) -> None:
-    lines = RichTable(box=None, show_header=False, padding=(0, 1), pad_edge=True)
-    for style in ("", "bold", "", "dim"):
-        lines.add_column(style=style, overflow="fold")
-    for key, finding in findings.items():
-        cells = (labels[key], finding_value(finding), finding_interval(finding), finding.why)
-        lines.add_row(*(Text(plain(cell)) for cell in cells))
-    console.print(lines)
+    rows = [
+        (labels[key], plain(finding_value(one)), plain(finding_interval(one)), plain(one.why))
+        for key, one in findings.items()
+    ]
+    taken = sum(max(len(row[at]) for row in rows) + 2 for at in range(3))
+    is_narrow = console.width - taken - 2 < EVIDENCE_WIDTH_MIN
+    if is_narrow:
+        for *cells, why in rows:
+            console.print(_findings_table([tuple(cells)]))
+            console.print(Padding(Text(why, "dim"), (0, 0, 0, 3)))
+    else:
+        console.print(_findings_table(rows))
     console.print()
+
+
+def _findings_table(rows: Sequence[tuple[str, ...]]) -> RichTable:
+    lines = RichTable(box=None, show_header=False, padding=(0, 1), pad_edge=True)
+    for style in ("", "bold", "", "dim")[: len(rows[0])]:
+        lines.add_column(style=style, overflow="fold")
+    for row in rows:
+        lines.add_row(*map(Text, row))
+    return lines
 
 
 def _print_verdict(run: Run, console: Console) -> None:

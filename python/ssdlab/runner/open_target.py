@@ -38,7 +38,7 @@ from ssdlab.storage_stack.layers import (
 )
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.space import room_for, space_on
-from ssdlab.target import NO_CONSENT, Consent, Directory, Target, Twin, parse_target
+from ssdlab.target import NO_CONSENT, Consent, Directory, Target, Twin, parse_target, path_target
 from ssdlab.units import format_size
 from ssdlab.warning import MeasurementWarning
 
@@ -233,8 +233,9 @@ def check(options: TargetOptions) -> None:
     if isinstance(target, Twin):
         _require_capacity(target, options)
         return
-    parse_target(target.name)  # the path may have been removed since it was parsed
+    path_target(target.name)  # the path may have been removed since it was parsed
     if not isinstance(target, Directory):
+        _refuse_used(target.path)  # before any word about consent
         require_consent(target.name, options.consent)
 
 
@@ -255,12 +256,15 @@ def _require_capacity(twin: Twin, options: TargetOptions) -> None:
         )
 
 
-def _open_block_device(path: Path, options: TargetOptions) -> OpenTarget:
+def _refuse_used(path: Path) -> None:
     if reasons := in_use(path):
         raise TargetError(
-            f"{path} is in use and stays untouched: {'; '.join(reasons)}; stop what uses it, or "
-            "give another block device"
+            f"{path} is in use and stays untouched: {'; '.join(reasons)}; give a directory on it, "
+            "another block device, or stop what uses it"
         )
+
+
+def _open_block_device(path: Path, options: TargetOptions) -> OpenTarget:
     size = size_of(path)
     if options.size_bytes > size:
         raise TargetError(
