@@ -45,6 +45,7 @@ ASSUMED: Final = (
     "ftl.chunk",
     "ftl.mapping_unit",
     "ftl.victim",
+    "buffer.size",
     "slc.size",
     "slc.mode",
     "slc.bits_per_cell",

@@ -43,12 +43,13 @@ from ssdlab.fit.ageing import (
     twin_seconds,
 )
 from ssdlab.fit.measurement import Measurement
-from ssdlab.profiles.toml_edit import get_value
+from ssdlab.profiles.toml_edit import get_value, set_value
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import Plan, RunSession, Step
 from ssdlab.stats.rate_drops import last_drop
 from ssdlab.stats.steady import Progress
+from ssdlab.units import parse_size
 
 Floats = npt.NDArray[np.float64]
 CellKey = tuple[tuple[str | float, ...], str]
@@ -145,6 +146,8 @@ def experiment_objective(results: Measurement) -> Objective | None:
         return None
 
     def measure_twin(profile: str, _effort: Effort) -> dict[CellKey, float]:
+        if results.experiment in IN_A_REGION:
+            profile = with_whole_cache(profile, results)
         conclusion = EXPERIMENTS[results.experiment](profile, results)
         rows = cells_of(results.experiment, conclusion.measures)
         values: dict[CellKey, float] = {cell.key: cell.value for cell in rows}
@@ -176,6 +179,21 @@ def _is_comparable(results: Measurement, cell: Cell) -> bool:
     if results.experiment == "stripe":
         return cell.case[0] in _alignments(results)
     return cell.value > 0
+
+
+def with_whole_cache(profile: str, results: Measurement) -> str:
+    """The profile whose candidate has an SLC cache as large as the drive's, in bytes.
+
+    Regions are as large on the candidate as on the drive, so a cache that is scaled down with the
+    candidate would hold less of them. A cache larger than the candidate makes no difference.
+    """
+    size = get_value(profile, "slc.size")
+    if size is None:
+        return profile
+    full = int(describe_twin("the profile", profile)["capacity_bytes"])
+    drive = (results.parameters.get("drive_mib") or full / MIB) * MIB
+    whole = min(CAPACITY, parse_size(str(size)) * drive / full)
+    return set_value(profile, "slc.size", f"{max(1, round(whole * full / CAPACITY / MIB))} MiB")
 
 
 def candidate_session(profile: str, capacity: int = CAPACITY) -> RunSession:
@@ -277,7 +295,7 @@ def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
     """Rates of sequential writes into an empty SLC cache or buffer, and after they are full."""
     session = candidate_session(profile)
     amount = SUSTAINED_BYTES
-    if (results.number("slc_mib") or 0.0) * MIB < SMALL_CACHE:
+    if _candidate_cache(results) < SMALL_CACHE:
         amount //= 2
     outcome = session.run(
         Step("write", "writing", "random", rest_s=3.0),
@@ -294,8 +312,13 @@ def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
 
 def _fills_cache(results: Measurement) -> bool:
     """Whether the drive has an SLC cache that the candidate's writes fill."""
-    size = results.number("slc_mib")
-    return size is not None and 0 < size * MIB < 0.7 * SUSTAINED_BYTES
+    return 0 < _candidate_cache(results) < 0.7 * SUSTAINED_BYTES
+
+
+def _candidate_cache(results: Measurement) -> float:
+    """Bytes of the drive's SLC cache, scaled down to the candidate; 0 if it has none."""
+    size_mib = results.number("slc_mib") or 0.0
+    return size_mib * CAPACITY / (results.parameters.get("drive_mib") or CAPACITY / MIB)
 
 
 def _write_job(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
@@ -347,6 +370,8 @@ def _measure_stripe(profile: str, results: Measurement) -> Conclusion:
     return Conclusion(rows)
 
 
+IN_A_REGION: Final = frozenset({"fsync", "split", "stripe", "suite"})
+"""Experiments whose region does not depend on the drive's capacity."""
 EXPERIMENTS: Final[dict[str, Callable[[str, Measurement], Conclusion]]] = {
     "cache": _measure_sustained_rate,
     "fsync": _measure_fsync,
