@@ -115,7 +115,7 @@ def _draw(stream: random.Random, capacity: int) -> dict[str, dict[str, Any]]:
         "buffer": _draw_buffer(stream),
     }
     if stream.random() < 0.5 and bits > 1:
-        values["slc"] = _draw_slc(stream, capacity, bits, flash, link)
+        values["slc"] = draw_slc(stream, capacity, bits, flash, link)
     return values
 
 
@@ -198,7 +198,7 @@ def _draw_buffer(stream: random.Random) -> dict[str, Any]:
     }
 
 
-def _draw_slc(
+def draw_slc(
     stream: random.Random, capacity: int, bits: int, flash: dict[str, Any], link: float
 ) -> dict[str, Any]:
     """An SLC cache whose rate is often close to that of the link or of the channels."""

@@ -1,12 +1,13 @@
-"""Does a fit recover random twins from their measurements alone?
+"""Does a fit recover random drives from their measurements alone, from unlike start profiles?
 
-    python bench/twins/fit_blind.py [--twins 20] [--seed 1]
+    PYTHONPATH=tools python bench/twins/fit_blind.py [--drives 8] [--seed 1] [--start NAME]... [-v]
 
-Each twin is drawn at random: dies, chunk, spare, tR, tPROG, link, overheads, buffer, read-ahead,
-protection. It is measured at 1 GiB by `stripe`, `split`, `suite`, `fsync`, `cache`, `steady` and
-`aging`. The fit gets these results only, and always starts from the same profile. The output is
-fitted value / true value; a star means "not determined". A twin counts as recovered if dies, chunk,
-spare and tR are within 10 %, or reported as not determined.
+Each drive is drawn at random (`blind_drives.draw_profile`): dies, planes, page, chunk, SLC cache
+(static, dynamic or none), spare, times, link, buffer, read-ahead, protection. It is measured at
+1 GiB by seven experiments, and fitted from each start profile with these results only. A fit is
+*recovered* if dies, chunk, spare and tR are within 10 %, or each that is not is reported as not
+determined. An interval covers the truth or not. Fragments, a mix of reads and writes, and the rate
+with more spare are predicted, not fitted.
 """
 
 from __future__ import annotations
@@ -15,161 +16,218 @@ import argparse
 import os
 import random
 import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, Final
 
 import numpy as np
+from blind_drives import draw_profile, measure_twin, predictions
 
-from ssdlab import Cache, profiles
+from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.errors import TargetError
-from ssdlab.experiments.cache import analysis as cache_analysis
-from ssdlab.experiments.cache import measure as cache
-from ssdlab.experiments.fsync import analysis as fsync_analysis
-from ssdlab.experiments.fsync import measure as fsync
-from ssdlab.experiments.registry import cells_of
-from ssdlab.experiments.split import analysis as split_analysis
-from ssdlab.experiments.split import measure as split
-from ssdlab.experiments.steady import analysis as steady_analysis
-from ssdlab.experiments.steady import measure as steady
-from ssdlab.experiments.stripe import analysis as stripe_analysis
-from ssdlab.experiments.stripe import measure as stripe
-from ssdlab.experiments.suite import analysis as suite_analysis
-from ssdlab.experiments.suite import measure as suite
-from ssdlab.fit.ageing import AgeingRow, twin_seconds
-from ssdlab.fit.fitted import Fitted, fit
-from ssdlab.fit.measurement import Measurement
-from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
-from ssdlab.fit.results import FitInput
-from ssdlab.profiles.toml_edit import get_value, set_value
+from ssdlab.fit.fitted import fit
+from ssdlab.fit.objective import CAPACITY
+from ssdlab.fit.parameters import DIES, PAGE, Estimate
+from ssdlab.profiles.toml_edit import get_value
+from ssdlab.units import parse_duration, parse_size
 
-START: Final = "samsung-970-evo-plus-500"
+STARTS: Final = ("samsung-970-evo-plus-500", "intel-s3510-480", "wd-sn850")
 TOLERANCE: Final = 0.1
-WRITTEN: Final = (50.0, 200.0, 800.0, 4000.0)
+GOALS: Final = ("dies", "chunk", "spare", "tR")
+RECOVERED, UNDETERMINED, WRONG = "recovered", "undetermined", "wrong"
+_TIMES: Final = ("flash.read", "flash.program", "slc.read", "slc.program")
+_OVERHEADS: Final = ("link.read_overhead", "link.write_overhead", "buffer.flush_overhead")
+_RATES: Final = ("link.bandwidth", "flash.channel_bandwidth")
 
 
-@dataclass(frozen=True)
-class MeasuredTwin:
-    """A profile that the fit does not see, and the results measured on its twin."""
+@dataclass
+class Score:
+    """One fit: for each number, its ratio to the truth and whether it is called determined."""
 
-    profile: str
-    results: FitInput
+    drive: int
+    start: str
+    ratios: dict[str, tuple[float, bool]]
+    covered: dict[str, bool]
+    errors: dict[str, list[float]]
+    mean_error: float
+    seconds: float
+
+    def grade(self, name: str) -> str:
+        """Whether a number is within the tolerance."""
+        ratio, determined = self.ratios[name]
+        if abs(ratio - 1) <= TOLERANCE:
+            return RECOVERED
+        return WRONG if determined else UNDETERMINED
+
+    @property
+    def grades(self) -> list[str]:
+        """The grades of the numbers that decide whether the drive was recovered."""
+        return [self.grade(name) for name in GOALS]
+
+    def __str__(self) -> str:
+        cells = [f"{name} {r:.2f}{'' if ok else '*'}" for name, (r, ok) in self.ratios.items()]
+        missed = [key for key, covered in self.covered.items() if not covered]
+        predicted = [f"{name} {np.mean(each):.0%}" for name, each in self.errors.items()]
+        wrong = [name for name in GOALS if self.grade(name) == WRONG]
+        return (
+            f"{self.drive:2} {self.start:24} {'  '.join(cells)}  error {self.mean_error:.1%}  "
+            f"{self.seconds:.0f} s of CPU\n      predictions off by {', '.join(predicted)}"
+            + (f"\n      intervals without the truth: {', '.join(missed)}" if missed else "")
+            + (f"\n      CONFIDENTLY WRONG: {', '.join(wrong)}" if wrong else "")
+        )
 
 
-def draw_profile(rng: random.Random) -> str:
-    """A random profile that makes a twin of the candidates' capacity."""
-    while True:
-        text = profiles.load("toshiba-xg5")
-        for key, value in _random_values(rng).items():
-            text = set_value(text, key, value)
-        try:
-            describe_twin("box", text, CAPACITY)
-        except TargetError:
-            continue
-        return text
+def number(profile: str, key: str) -> float | None:
+    """A number of a profile: seconds, bytes/s, bytes; a cache as a share of the capacity."""
+    value = get_value(profile, key)
+    return None if value is None else _number(profile, key, value)
 
 
-def _random_values(rng: random.Random) -> dict[str, Any]:
-    read, protected = rng.uniform(30, 100), rng.random() < 0.3
+def _number(profile: str, key: str, value: Any) -> float:
+    if key == "slc.size":
+        return parse_size(str(value)) / float(describe_twin("box", profile)["capacity_bytes"])
+    if key in (*_TIMES, *_OVERHEADS):
+        times = value if isinstance(value, list) else [value]
+        return float(np.mean([parse_duration(each) for each in times]))
+    if key in _RATES:
+        return float(parse_size(str(value).removesuffix("/s")))
+    if key in {"buffer.size", "ftl.chunk", PAGE}:
+        return float(parse_size(str(value)))
+    return float(value)
+
+
+def ratios(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str, tuple[float, bool]]:
+    """Fitted value / true value, and whether the fit calls the number determined."""
+    determined = {each.key: each.determined for each in estimates}
+    got, true = (_summary(text) for text in (fitted, truth))
+    keys = {"dies": "flash.dies_per_channel", "chunk": "ftl.chunk", "spare": "ftl.spare",
+            "tR": "flash.read", "page": PAGE, "tPROG": "flash.program", "link": "link.bandwidth",
+            "buffer": "buffer.size", "SLC": "slc.size"}  # fmt: skip
+    known = {name: determined.get(key, False) for name, key in keys.items()}
+    known["dies"] = known["dies"] or determined.get(DIES, False)
+    return {name: (_ratio(got[name], true[name]), known[name]) for name in keys}
+
+
+def _ratio(got: float, true: float) -> float:
+    if got == true:
+        return 1.0
+    return got / true if true else float("inf")
+
+
+def _summary(text: str) -> dict[str, float]:
+    twin = describe_twin("box", text, CAPACITY)
+    keys = {"tR": "flash.read", "tPROG": "flash.program", "link": "link.bandwidth"}
+    values = {name: number(text, key) or 0.0 for name, key in keys.items()}
     return {
-        "flash.channels": rng.choice((2, 4, 8)),
-        "flash.dies_per_channel": rng.choice((1, 2, 4)),
-        "flash.read": [f"{read * share:.2f} us" for share in (0.8, 1.0, 1.2)],
-        "flash.program": f"{rng.uniform(250, 1600):.0f} us",
-        "flash.pages_per_block": rng.choice((256, 384, 512, 768, 1152)),
-        "ftl.chunk": rng.choice(("16 KiB", "32 KiB", "64 KiB", "128 KiB")),
-        "ftl.spare": round(rng.uniform(0.06, 0.3), 4),
-        "ftl.read_ahead": rng.choice((None, "256 KiB")),
-        "ftl.read_portion": None,
-        "ftl.read_portions": None,
-        "link.bandwidth": f"{rng.uniform(550, 3400):.0f} MB/s",
-        "link.read_overhead": f"{rng.uniform(5, 60):.1f} us",
-        "link.write_overhead": f"{rng.uniform(3, 30):.1f} us",
-        "buffer.size": f"{rng.choice((4, 8, 16, 32))} MiB",
-        "buffer.power_loss_protection": protected,
+        **values,
+        "dies": twin["dies"],
+        "chunk": twin["chunk_bytes"],
+        "spare": twin["spare"],
+        "page": twin["planes"] * twin["page_bytes"],
+        "buffer": twin["buffer_bytes"],
+        "SLC": twin["slc_bytes"],
     }
 
 
-def measure_twin(text: str, seed: int) -> MeasuredTwin:
-    """Runs all experiments, each on a new twin."""
-    tasks: list[tuple[str, Any, Any, Any]] = [
-        ("stripe", stripe, stripe_analysis, stripe.Plan(256 * MIB, 2, 4096, seed)),
-        ("split", split, split_analysis, split.Plan(64 * MIB, 3, seed=seed)),
-        ("suite", suite, suite_analysis, suite.Plan(128 * MIB, 1.0, 2, seed)),
-        ("fsync", fsync, fsync_analysis, fsync.Plan(64 * MIB, 0.5, 2, "unknown", seed)),
-        ("cache", cache, cache_analysis, cache.plan_for(Cache(quick=True), CAPACITY, seed)),
-        ("steady", steady, steady_analysis, steady.Plan(CAPACITY, CAPACITY, settle_s=3.0)),
-    ]
-    results = []
-    for name, experiment, analysis, plan in tasks:
-        session = candidate_session(text)
-        experiment.measure(session, plan)
-        conclusion = analysis.conclude(evidence_of(session, plan))
-        rows = tuple(cells_of(name, conclusion.measures))
-        findings, parameters = conclusion.findings, plan.parameters()
-        results.append(Measurement(name, "box", "box", rows, findings, parameters))
-    row = AgeingRow("box", 4096.0, WRITTEN, (1.0,) * 5)
-    row = AgeingRow("box", 4096.0, WRITTEN, tuple(twin_seconds(text, row, seed=seed)))
-    return MeasuredTwin(text, FitInput(tuple(results), row, row))
+def coverage(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str, bool]:
+    """For each estimate of a number that the drive has: whether its interval has the truth."""
+    covered = {}
+    for each in estimates:
+        if each.low is None or each.high is None:  # absent
+            covered[each.key] = get_value(truth, each.key) in {each.low, each.high, each.value}
+            continue
+        try:
+            true = _true_number(truth, each.key)
+            ends = [_number(fitted, each.key, end) for end in (each.low, each.high)]
+        except (TypeError, ValueError):
+            continue  # a word, or a number that one of the two does not have
+        if true is not None:
+            covered[each.key] = ends[0] * 0.9995 <= true <= ends[1] * 1.0005
+    return covered
 
 
-def ratios(twin: MeasuredTwin, fitted: Fitted) -> dict[str, tuple[float, bool]]:
-    """Fitted value / true value, and whether the fit reports the number as determined."""
-    determined = {each.key: each.determined for each in fitted.parameters}
-    texts = (fitted.profile, twin.profile)
-    got, true = (describe_twin("box", text, CAPACITY) for text in texts)
-    values = {
-        "dies": (got["dies"] / true["dies"], "flash.dies_per_channel"),
-        "chunk": (got["chunk_bytes"] / true["chunk_bytes"], "ftl.chunk"),
-        "spare": (got["spare"] / true["spare"], "ftl.spare"),
-        "tR": (_ratio(*texts, "flash.read"), "flash.read"),
-        "tPROG": (_ratio(*texts, "flash.program"), "flash.program"),
-        "link": (_ratio(*texts, "link.bandwidth"), "link.bandwidth"),
-        "buffer": (got["buffer_bytes"] / true["buffer_bytes"], "buffer.size"),
+def _true_number(truth: str, key: str) -> float | None:
+    twin = describe_twin("box", truth, CAPACITY)
+    if key in {DIES, PAGE}:
+        return float(twin["dies"] if key == DIES else twin["planes"] * twin["page_bytes"])
+    if key == "ftl.spare":
+        return float(twin["spare"])
+    if key == "slc.size" and get_value(truth, key) is not None:  # in whole superblocks
+        return float(twin["slc_bytes"]) / CAPACITY
+    if key == "flash.dies_per_channel":
+        return None  # with the channels, which the drive may have in another number
+    if key == "buffer.flush_overhead" and get_value(truth, key) is None:
+        return 0.0
+    return number(truth, key)
+
+
+def errors(truth: Mapping[str, Mapping[str, float]], fitted: Any) -> dict[str, list[float]]:
+    """Relative errors of the predictions, in groups."""
+    return {
+        name: [abs(fitted[name][case] / value - 1) for case, value in cases.items() if value]
+        for name, cases in truth.items()
     }
-    return {name: (ratio, determined.get(key, False)) for name, (ratio, key) in values.items()}
 
 
-def _ratio(fitted: str, true: str, key: str) -> float:
-    """Ratio of a key's (mean) values in two profiles' texts."""
-    means = []
-    for text in (fitted, true):
-        value = get_value(text, key)
-        quantities = value if isinstance(value, list) else [value]
-        means.append(np.mean([float(each.split(maxsplit=1)[0]) for each in quantities]))
-    return float(means[0] / means[1])
+def run_drive(seed: int, n: int, start: str) -> Score:
+    """Draws and measures drive `n`, and fits it from a start profile."""
+    truth = draw_profile(random.Random(1000 * seed + n))
+    measured = measure_twin(truth, n)
+    predicted = predictions(truth, n)
+    begin = time.process_time()
+    fitted = fit(profiles.load(start), measured.results, "bench")
+    return Score(
+        n,
+        start,
+        ratios(truth, fitted.profile, fitted.parameters),
+        coverage(truth, fitted.profile, fitted.parameters),
+        errors(predicted, predictions(fitted.profile, n)),
+        float(abs(fitted.errors).mean()),
+        time.process_time() - begin,
+    )
 
 
 def main() -> None:
-    """Prints one row for each twin, and how many were recovered."""
+    """Prints each fit, and the summary."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--twins", type=int, default=20)
+    parser.add_argument("--drives", type=int, default=14)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first drive")
+    parser.add_argument("--start", action="append", choices=profiles.names())
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    tasks = [(options.seed, n) for n in range(options.twins)]
-    recovered = 0
+    starts, scores = options.start or STARTS, list[Score]()
     with ProcessPoolExecutor(options.processes, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run_twin, *task) for task in tasks]):
-            is_recovered, line = future.result()
-            print(line, flush=True)
-            recovered += is_recovered
-    print(f"{recovered} of {options.twins} recovered")
+        drives = range(options.first, options.first + options.drives)
+        tasks = [(options.seed, n, start) for n in drives for start in starts]
+        for future in as_completed([pool.submit(run_drive, *task) for task in tasks]):
+            print(future.result(), flush=True)
+            scores.append(future.result())
+    summarise(scores)
 
 
-def run_twin(seed: int, n: int) -> tuple[bool, str]:
-    """Measures and fits twin `n`: whether it was recovered, and its row."""
-    start = time.process_time()
-    twin = measure_twin(draw_profile(random.Random(1000 * seed + n)), n)
-    fitted = fit(profiles.load(START), twin.results, "bench")
-    rows = ratios(twin, fitted)
-    is_recovered = all(abs(rows[k][0] - 1) <= TOLERANCE or not rows[k][1] for k in list(rows)[:4])
-    cells = "  ".join(f"{k} {v:5.3f}{' ' if known else '*'}" for k, (v, known) in rows.items())
-    error, seconds = float(abs(fitted.errors).mean()), time.process_time() - start
-    tail = "" if is_recovered else "  NOT RECOVERED"
-    return is_recovered, f"{n:2}  {cells}  error {error:5.1%}  {seconds:4.0f} s of CPU{tail}"
+def summarise(scores: Sequence[Score]) -> None:
+    """Prints how many were recovered, how often intervals cover, and errors of predictions."""
+    fits = len(scores)
+    good = sum(WRONG not in score.grades for score in scores)
+    within = sum(score.grades == [RECOVERED] * len(GOALS) for score in scores)
+    print(f"{good} of {fits} recovered, {within} of them with all four numbers within 10 %")
+    for name in scores[0].ratios:
+        grades = [score.grade(name) for score in scores]
+        counts = ", ".join(f"{grades.count(g)} {g}" for g in (RECOVERED, UNDETERMINED, WRONG))
+        print(f"{name:8} {counts}")
+    covered = [each for score in scores for each in score.covered.values()]
+    print(f"{np.mean(covered):.1%} of {len(covered)} intervals cover the truth")
+    groups = defaultdict(list)
+    for score in scores:
+        for name, each in score.errors.items():
+            groups[name] += each
+    for name, each in groups.items():
+        print(f"{name}: mean error {np.mean(each):.1%}, median {np.median(each):.1%}, "
+              f"worst {max(each):.0%}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ssdlab import profiles
+from ssdlab.analysis.cells import Cell
 from ssdlab.device import describe_twin
 from ssdlab.fit.direct_estimates import apply_estimates, initial_estimates
 from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.objective import CAPACITY
 from ssdlab.profiles.toml_edit import get_value, remove_table
 from ssdlab.records import Finding
 
@@ -45,16 +49,53 @@ def test_no_cache_is_not_an_estimate_if_the_start_profile_has_none() -> None:
     assert list(initial_estimates(start, [_cache(200.0, 0.0)])) == []
 
 
-@pytest.mark.parametrize(("cached", "determined"), [(400.0, True), (3000.0, False)])
-def test_a_measured_cache_reaches_a_profile_without_one(cached: float, determined: bool) -> None:
+def test_a_measured_cache_reaches_a_profile_without_one() -> None:
     start = profiles.load("toshiba-xg5")
     assert get_value(start, "slc.size") is None
-    estimates = list(initial_estimates(start, [_cache(200.0, 12000.0, cached)]))
-    by_key = {estimate.key: estimate for estimate in estimates}
+    estimates = list(initial_estimates(start, [_cache(200.0, 12000.0)]))
     text = apply_estimates(start, estimates, "test")
     assert get_value(text, "slc.size") == "12000 MiB"
-    assert by_key["slc.program"].determined == determined
+    assert get_value(text, "slc.program") == "350 us", "700 us, at half the rate"
     assert describe_twin("box", text)["slc_bytes"] >= 12000 << 20
+
+
+def test_a_cache_has_the_same_share_of_a_smaller_drive_as_of_the_profile() -> None:
+    start = profiles.load("toshiba-xg5")
+    results = replace(_cache(200.0, 64.0), parameters={"drive_mib": 1024.0})
+    text = apply_estimates(start, list(initial_estimates(start, [results])), "test")
+    assert describe_twin("box", text, CAPACITY)["slc_bytes"] >> 20 == pytest.approx(64, rel=0.1)
+
+
+def test_a_cache_and_a_buffer_of_which_only_bounds_are_known_are_not_determined() -> None:
+    start = profiles.load(CACHED)
+    findings = {
+        "slc_mib": Finding(None, "MiB", 100.0, 300.0, "between"),
+        "buffer_mib": Finding(None, "MiB", 4.0, 9.0, "between"),
+    }
+    results = Measurement("cache", "", "box", findings=findings)
+    by_key = {each.key: each for each in initial_estimates(start, [results])}
+    cache, buffer = by_key["slc.size"], by_key["buffer.size"]
+    assert (cache.value, cache.low, cache.high) == ("200 MiB", "100 MiB", "300 MiB")
+    assert (buffer.value, buffer.low, buffer.high) == ("6144 KiB", "4096 KiB", "9216 KiB")
+    assert not cache.determined
+    assert not buffer.determined
+
+
+@pytest.mark.parametrize(
+    ("results", "interface"),
+    [
+        (Measurement("suite", "", "box", parameters={"interface": "nvme"}), "nvme"),
+        (Measurement("suite", "", "box", (Cell(("a",), "read_mib_per_s", 600.0),)), "nvme"),
+        (Measurement("suite", "", "box", (Cell(("a",), "read_mib_per_s", 500.0),)), "sata"),
+        (Measurement("suite", "", "box", parameters={"interface": "virtio"}), "sata"),
+    ],
+)
+def test_a_drive_faster_than_sata_or_recorded_as_nvme_gets_that_interface(
+    results: Measurement, interface: str
+) -> None:
+    start = profiles.load("intel-s3510-480")
+    text = apply_estimates(start, list(initial_estimates(start, [results])), "test")
+    assert get_value(text, "drive.interface") == interface
 
 
 def test_a_table_is_removed_with_its_header() -> None:

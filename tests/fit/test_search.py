@@ -9,8 +9,9 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
+from ssdlab.fit.choices import Choice
 from ssdlab.fit.fitted import Fitted, fit
-from ssdlab.fit.parameters import LINK_MAX, Choice, SearchSpace, search_space
+from ssdlab.fit.parameters import LINK_MAX, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, set_value
 

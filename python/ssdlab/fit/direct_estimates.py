@@ -8,7 +8,7 @@ candidate twin shows the bias, which is then added to the estimate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ssdlab.device import describe_twin
@@ -16,7 +16,7 @@ from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.fsync.analysis import UNDECIDED
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, measure_cache, measure_spare
-from ssdlab.fit.parameters import Estimate
+from ssdlab.fit.parameters import LINK_MAX, Estimate
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
 from ssdlab.records import Finding
 from ssdlab.units import parse_duration, parse_size
@@ -26,8 +26,6 @@ MIB: Final = 1 << 20
 SLC: Final = "slc.size"
 DOUBLINGS_MAX: Final = 8
 """Maximum number of doublings of a buffer that cannot hold the open pages of all dies."""
-LINK_LIMITED: Final = 0.9
-"""Writes at this share of the link's bandwidth or more may be limited by the link."""
 PROGRAM_MIN_US: Final = 30.0
 """The shortest program time of flash with one bit per cell."""
 DETERMINED_RATIO: Final = 1.25
@@ -45,16 +43,16 @@ def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[
     These are the chunk size and dies of a regular stripe, the uncorrected buffer size, the SLC
     cache or its absence, and the class of the write cache.
     """
+    yield from _interface(profile, results)
     for measurement in results:
         chunk, units = measurement.number("chunk_kib"), measurement.number("units")
         if measurement.experiment == "stripe" and chunk is not None and units is not None:
             yield _exact("ftl.chunk", f"{chunk:g} KiB")
             yield from _dies(profile, int(units), measurement.where)
-        if (buffer := measurement.number("buffer_mib")) is not None:
-            yield _exact("buffer.size", f"{round(buffer * MIB / KIB)} KiB")
+        yield from _first_buffer(measurement)
         if measurement.number("slc_mib") == 0 and get_value(profile, SLC) is not None:
             yield _exact(SLC, None)
-        yield from _slc(profile, measurement)
+        yield from _slc(profile, measurement, drive_bytes(results))
         if measurement.experiment == "fsync":
             yield from _write_cache(measurement.text("class") or "")
 
@@ -105,10 +103,15 @@ def apply_estimates(profile: str, estimates: Sequence[Estimate], source: str) ->
             profile = remove_table(profile, "slc")  # its other keys need a size
         else:
             profile = set_value(profile, estimate.key, estimate.value, source)
-    return _enlarge_buffer(profile, source)
+    return enlarge_buffer(profile, source)
 
 
-def _enlarge_buffer(profile: str, source: str) -> str:
+def enlarge_buffer(profile: str, source: str = "") -> str:
+    """The profile with a buffer that holds the pages which its dies fill.
+
+    Raises:
+        UsageError: even a far larger one is too small.
+    """
     for _ in range(DOUBLINGS_MAX):
         try:
             size = describe_twin("the profile", profile)["buffer_bytes"]
@@ -135,9 +138,10 @@ def corrected_estimates(profile: str, results: Sequence[Measurement]) -> list[Es
     """
     estimates: list[Estimate] = []
     for measurement in results:
-        correct = _CORRECTIONS.get(measurement.experiment)
-        if correct is not None:
-            estimates += correct(profile, measurement)
+        if measurement.experiment == "steady" and get_value(profile, SLC) is None:
+            estimates += _spare(profile, measurement)
+        if measurement.experiment == "cache":
+            estimates += _buffer(profile, measurement)
     return estimates
 
 
@@ -178,12 +182,25 @@ def _reserved_superblocks(profile: str) -> float:
     return max(0.0, unseen / float(twin["superblock_bytes"]))
 
 
-def _buffer_and_slc(profile: str, results: Measurement) -> list[Estimate]:
-    """The buffer size, plus what `cache` misses on the candidate twin; the SLC cache size."""
-    estimates = list(_slc(profile, results))
+def _first_buffer(results: Measurement) -> Iterator[Estimate]:
+    """The buffer as measured, or the middle of its bounds if it is not determined."""
+    finding = results.findings.get("buffer_mib")
+    if finding is None:
+        return
+    size, low, high = finding.value, finding.low, finding.high
+    if isinstance(size, float | int):
+        yield _exact("buffer.size", f"{round(size * MIB / KIB)} KiB")
+    elif low and high:
+        sizes = ((low * high) ** 0.5, low, high)
+        value, least, most = (f"{round(size * MIB / KIB)} KiB" for size in sizes)
+        yield Estimate("buffer.size", value, least, most, determined=False)
+
+
+def _buffer(profile: str, results: Measurement) -> list[Estimate]:
+    """The buffer size, plus what `cache` misses on the candidate twin."""
     finding = results.findings.get("buffer_mib")
     if finding is None or results.number("buffer_mib") is None:
-        return estimates
+        return []
     actual_kib = parse_size(str(get_value(profile, "buffer.size"))) / KIB
     seen = measure_cache(profile).findings.get("buffer_mib")
     seen_mib = seen.value if seen is not None and isinstance(seen.value, float) else None
@@ -192,38 +209,70 @@ def _buffer_and_slc(profile: str, results: Measurement) -> list[Estimate]:
     assert isinstance(finding.value, float | int)
     mib = (finding.value, *_interval(finding))
     value, low, high = (f"{round(x * KIB + unseen_kib)} KiB" for x in mib)
-    return [*estimates, Estimate("buffer.size", value, low, high)]
+    return [Estimate("buffer.size", value, low, high)]
 
 
-def _slc(profile: str, results: Measurement) -> Iterator[Estimate]:
-    """Size and program time of the SLC cache, if `cache` found one.
+def drive_bytes(results: Sequence[Measurement]) -> int | None:
+    """The capacity of the measured drive; None if no result has it."""
+    for measurement in results:
+        if drive_mib := measurement.parameters.get("drive_mib"):
+            return int(drive_mib * MIB)
+    return None
 
-    The cache takes data at the link's rate or at that of its program time. In the first case, the
-    program time is only known to be shorter.
+
+def _interface(profile: str, results: Sequence[Measurement]) -> Iterator[Estimate]:
+    """The drive's interface: as recorded, or NVMe if it is faster than SATA."""
+    recorded = {str(one.parameters.get("interface")) for one in results} & LINK_MAX.keys()
+    rates = [cell.value for one in results for cell in one.cells if "mib_per_s" in cell.name]
+    names = ("cached_mib_per_s", "lasting_mib_per_s")
+    rates += [one.number(name) or 0.0 for one in results for name in names]
+    if not recorded and max(rates, default=0.0) * MIB > LINK_MAX["sata"]:
+        recorded = {"nvme"}
+    if len(recorded) == 1 and recorded != {get_value(profile, "drive.interface")}:
+        yield _exact("drive.interface", recorded.pop())
+
+
+def _slc(profile: str, results: Measurement, drive: int | None) -> Iterator[Estimate]:
+    """Size of the SLC cache, and the program time to start with, if `cache` found one.
+
+    The size is given for the profile's capacity, as the same share of it.
     """
-    size = results.number("slc_mib")
-    if not size:
+    finding = results.findings.get("slc_mib")
+    if finding is None or finding.value == 0 or (finding.value is None and finding.high is None):
         return
-    mib = (size, *_interval(results.findings["slc_mib"]))
-    value, low, high = (f"{round(x)} MiB" for x in mib)
-    yield Estimate(SLC, value, low, high)
-    cached, lasting = (results.number(f"{name}_mib_per_s") for name in ("cached", "lasting"))
-    program_us = 1e6 * parse_duration(str(get_value(profile, "flash.program")))
-    if cached and lasting:
-        link = parse_size(str(get_value(profile, "link.bandwidth")).removesuffix("/s")) / MIB
-        slowest = program_us * lasting / cached
-        fastest = slowest if cached < LINK_LIMITED * link else min(PROGRAM_MIN_US, slowest)
-        value, low = f"{slowest:.0f} us", f"{fastest:.0f} us"
-        yield Estimate("slc.program", value, low, value, determined=fastest == slowest)
+    low, high = finding.low, finding.high
+    size = finding.value
+    if not isinstance(size, float | int):  # only its bounds are known
+        assert high is not None
+        size = ((low or 0.0) + high) / 2
+    ratio = 1.0 if drive is None else _capacity(profile) / drive
+    bounds = (size, size if low is None else low, size if high is None else high)
+    value, least, most = (f"{round(ratio * x)} MiB" for x in bounds)
+    determined = bounds[2] <= DETERMINED_RATIO * bounds[1]
+    yield Estimate(SLC, value, least, most, determined)
+    if get_value(profile, "slc.program") is None:
+        cached, lasting = (results.number(f"{name}_mib_per_s") for name in ("cached", "lasting"))
+        program_us = 1e6 * parse_duration(str(get_value(profile, "flash.program")))
+        share = min(1.0, lasting / cached) if cached and lasting else 0.3
+        value = f"{max(PROGRAM_MIN_US, program_us * share):.0f} us"
+        yield Estimate("slc.program", value, value, value, determined=False)
+    if get_value(profile, "slc.mode") is None:
+        yield Estimate("slc.mode", "static", "static", "dynamic", determined=False)
+    if get_value(profile, "slc.read") is None:
+        value = _fastest(get_value(profile, "flash.read"))
+        yield Estimate("slc.read", value, value, value, determined=False)
+
+
+def _fastest(times: Any) -> str:
+    """The shortest of a profile's times: what the model takes for a cache without its own."""
+    return str(min(times, key=parse_duration) if isinstance(times, list) else times)
+
+
+def _capacity(profile: str) -> int:
+    return int(describe_twin("the profile", profile)["capacity_bytes"])
 
 
 def _interval(finding: Finding) -> tuple[float, float]:
     assert isinstance(finding.value, float | int)
     low = finding.value if finding.low is None else finding.low
     return low, finding.value if finding.high is None else finding.high
-
-
-_CORRECTIONS: Final[dict[str, Callable[[str, Measurement], list[Estimate]]]] = {
-    "cache": _buffer_and_slc,
-    "steady": _spare,
-}

@@ -12,6 +12,8 @@ from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
 from ssdlab.errors import UsageError
 from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
+from ssdlab.fit.first_guess import guess
+from ssdlab.fit.lasting import MODES, lasting_estimates
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import (
     CAPACITY,
@@ -23,11 +25,14 @@ from ssdlab.fit.objective import (
     measure_cache,
     measure_spare,
 )
-from ssdlab.fit.parameters import Estimate, SearchSpace, search_space
+from ssdlab.fit.parameters import DIES, PAGE, Estimate, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.search import Progress, Solution, candidate_profile, estimates, search
+from ssdlab.fit.search import Progress, estimates, search
+from ssdlab.fit.solving import Solution, candidate_profile
 from ssdlab.profiles.toml_edit import get_value, restore_value
 
+DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
+MODE: Final = "slc.mode"
 UNCHANGED: Final = 0.01
 """If the logarithm of a factor is smaller, the profile's number and source stay unchanged."""
 SPARE_CHECK_MAX: Final = 4 * CAPACITY
@@ -37,9 +42,25 @@ ASSUMED: Final = (
     "flash.planes",
     "flash.page",
     "flash.pages_per_block",
+    "ftl.chunk",
     "ftl.mapping_unit",
+    "ftl.victim",
+    "buffer.size",
+    "slc.size",
+    "slc.mode",
+    "slc.bits_per_cell",
 )
-"""Numbers that no experiment determines; times of the flash are right only if these are."""
+"""Numbers that fits with few results take from the start profile, and that others depend on."""
+_WRITTEN_BY_PAGE: Final = ("flash.planes", "flash.page")
+DEPENDS_ON: Final = {
+    "flash.program": _WRITTEN_BY_PAGE,
+    "slc.program": _WRITTEN_BY_PAGE,
+    "flash.read": ("ftl.chunk",),
+}
+"""Assumed numbers that decide the value of another: the rate of writing shows only the time of a
+program divided by its size. Reads of single units show tR whatever the chunk."""
+SINGLE_UNITS: Final = frozenset({"stripe", "suite", "fsync"})
+"""Experiments that read single units."""
 FITTED, HELD_OUT, NOT_FITTED = "", "held out", "not fitted"
 
 
@@ -70,6 +91,10 @@ class Fitted:
     def assumed(self) -> dict[str, Any]:
         """Numbers of the start profile that the fit takes as known, and their values."""
         fitted = {parameter.key for parameter in self.parameters}
+        if PAGE in fitted:  # how it is divided into planes makes no difference
+            fitted |= {"flash.planes", "flash.page"}
+        if get_value(self.profile, "slc.size") is None:
+            fitted |= {"slc.mode", "slc.bits_per_cell"}
         return {key: get_value(self.profile, key) for key in ASSUMED if key not in fitted}
 
     @property
@@ -103,14 +128,56 @@ def fit(
             "findings under the names that `ssdlab run --json` prints"
         )
     space = search_space(start, fit_input.experiments, direct)
+    start = guess(start, fit_input.fitted_others, space, source)
+    space = search_space(start, fit_input.experiments, direct)
     solutions = search(start, [kept for _, kept in objectives if kept.cells], space, progress)
     text = _apply_solution(start, space, solutions[0], source)
+    searched = {scale.key for scale in space.scales} | {choice.key for choice in space.choices}
     direct |= {estimate.key: estimate for estimate in corrected_estimates(text, fit_input.others)}
-    text = apply_estimates(text, list(direct.values()), source)
-    parameters = [replace(one, start=get_value(profile, one.key)) for one in direct.values()]
-    parameters += [_with_units(start, text, space, one) for one in estimates(space, solutions)]
+    if "flash.channels" in searched:
+        searched.add(DIES_PER_CHANNEL)
+    applied = {key: one for key, one in direct.items() if key not in searched}
+    text = apply_estimates(text, list(applied.values()), source)
+    found = list(estimates(space, solutions))
+    modes = [value for one in found if one.key == MODE for value in {one.low: 0, one.high: 0}]
+    applied |= {one.key: one for one in lasting_estimates(text, fit_input, modes or MODES)}
+    text = apply_estimates(text, list(applied.values()), source)
+    parameters = [replace(one, start=get_value(profile, one.key)) for one in applied.values()]
+    if "flash.channels" in searched and DIES_PER_CHANNEL in direct:
+        parameters.append(_all_dies(profile, start))
+    parameters += [
+        replace(_with_units(start, text, space, one), start=_value_in(profile, space, one.key))
+        for one in found
+        if one.key not in applied
+    ]
+    parameters = _with_assumptions(text, parameters, fit_input)
     checks = [*_check_cells(text, objectives), *_check_findings(text, fit_input.others)]
     return Fitted(text, tuple(parameters), tuple(checks))
+
+
+def _with_assumptions(
+    text: str, parameters: Sequence[Estimate], fit_input: FitInput
+) -> list[Estimate]:
+    """The estimates; those that depend on a number that was not tested are not determined."""
+    assumed = Fitted(text, tuple(parameters), ()).assumed
+    depends_on = dict(DEPENDS_ON)
+    if not SINGLE_UNITS.isdisjoint(fit_input.experiments):
+        del depends_on["flash.read"]
+    return [
+        replace(one, determined=False, assumes=assumes)
+        if (assumes := tuple(key for key in depends_on.get(one.key, ()) if key in assumed))
+        else one
+        for one in parameters
+    ]
+
+
+def _all_dies(profile: str, start: str) -> Estimate:
+    """The dies of a regular stripe, whatever the number of channels."""
+    was, count = (
+        get_value(text, "flash.channels") * get_value(text, DIES_PER_CHANNEL)
+        for text in (profile, start)
+    )
+    return Estimate(DIES, count, count, count, start=was)
 
 
 def _objectives(profile: str, fit_input: FitInput) -> Iterator[tuple[Objective, Objective]]:
@@ -164,8 +231,9 @@ def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source
     """The profile with the numbers that the fit changed; all others keep their source."""
     text = candidate_profile(profile, space, solution, source)
     for choice, value in zip(space.choices, solution.choices, strict=True):
-        if value == get_value(profile, choice.key):
-            text = restore_value(text, profile, choice.key)
+        if value == choice.value_in(profile):
+            for key in choice.changes(profile, value):
+                text = restore_value(text, profile, key)
     for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
         if abs(log_factor) < UNCHANGED:
             text = restore_value(text, profile, scale.key)
@@ -177,6 +245,9 @@ def _with_units(start: str, text: str, space: SearchSpace, estimate: Estimate) -
     scale = next((scale for scale in space.scales if scale.key == key), None)
     if scale is not None:
         low, high = (get_value(scale.apply(start, factor), key) for factor in (low, high))
-    return Estimate(
-        key, get_value(text, key), low, high, estimate.determined, get_value(start, key)
-    )
+    return Estimate(key, _value_in(text, space, key), low, high, estimate.determined)
+
+
+def _value_in(profile: str, space: SearchSpace, key: str) -> Any:
+    choice = next((choice for choice in space.choices if choice.key == key), None)
+    return get_value(profile, key) if choice is None else choice.value_in(profile)

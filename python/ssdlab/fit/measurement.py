@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -45,6 +45,15 @@ class Measurement:
         """The value of a finding; None if it is absent or not a string."""
         value = self.findings[name].value if name in self.findings else None
         return value if isinstance(value, str) else None
+
+
+def measured_cells(name: str, measures: Sequence[Mapping[str, Any]]) -> tuple[Cell, ...]:
+    """The values of a run that a fit uses: its cells, and the rates of the rounds of `steady`."""
+    if name != "steady":
+        return tuple(cells_of(name, measures))
+    share = {row.get("spare_percent") for row in measures[:1]}
+    rounds = [row for row in measures if row.get("spare_percent") in share]
+    return tuple(Cell((row["round"],), "iops", row["iops"]) for row in rounds)
 
 
 @dataclass(frozen=True)

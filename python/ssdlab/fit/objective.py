@@ -43,9 +43,13 @@ from ssdlab.fit.ageing import (
     twin_seconds,
 )
 from ssdlab.fit.measurement import Measurement
+from ssdlab.profiles.toml_edit import get_value, set_value
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import Plan, RunSession, Step
+from ssdlab.stats.rate_drops import last_drop
+from ssdlab.stats.steady import Progress
+from ssdlab.units import parse_size
 
 Floats = npt.NDArray[np.float64]
 CellKey = tuple[tuple[str | float, ...], str]
@@ -56,9 +60,13 @@ CAPACITY: Final = 1024 * MIB
 STRIPE_READS: Final = 2048
 SETTLE_S: Final = 1.0
 """Time that the slowest shipped twin takes to program a full 64 MiB buffer."""
+CACHE_REGION: Final = CAPACITY // 2
+"""Bytes that `cache` writes to a candidate with an SLC cache."""
 FRESH_BYTES: Final = 128 * MIB
+SMALL_CACHE: Final = 96 * MIB
 SUSTAINED_BYTES: Final = 512 * MIB
-"""Amount of sequential writes: buffer and SLC cache are full before the last quarter."""
+"""Amount of sequential writes: buffer and SLC cache are full before the last quarter, also of half
+of it if the cache is below `SMALL_CACHE`."""
 
 
 class Effort(Enum):
@@ -138,6 +146,8 @@ def experiment_objective(results: Measurement) -> Objective | None:
         return None
 
     def measure_twin(profile: str, _effort: Effort) -> dict[CellKey, float]:
+        if results.experiment in IN_A_REGION:
+            profile = with_whole_cache(profile, results)
         conclusion = EXPERIMENTS[results.experiment](profile, results)
         rows = cells_of(results.experiment, conclusion.measures)
         values: dict[CellKey, float] = {cell.key: cell.value for cell in rows}
@@ -164,9 +174,26 @@ def _is_comparable(results: Measurement, cell: Cell) -> bool:
         return "zeros" not in first and "buffered" not in first
     if results.experiment == "fsync":
         return not cell.case or first in {mode.name for mode in fsync.TWIN_MODES}
+    if results.experiment == "cache" and cell.name == "cached_mib_per_s":
+        return _fills_cache(results)
     if results.experiment == "stripe":
         return cell.case[0] in _alignments(results)
     return cell.value > 0
+
+
+def with_whole_cache(profile: str, results: Measurement) -> str:
+    """The profile whose candidate has an SLC cache as large as the drive's, in bytes.
+
+    Regions are as large on the candidate as on the drive, so a cache that is scaled down with the
+    candidate would hold less of them. A cache larger than the candidate makes no difference.
+    """
+    size = get_value(profile, "slc.size")
+    if size is None:
+        return profile
+    full = int(describe_twin("the profile", profile)["capacity_bytes"])
+    drive = (results.parameters.get("drive_mib") or full / MIB) * MIB
+    whole = min(CAPACITY, parse_size(str(size)) * drive / full)
+    return set_value(profile, "slc.size", f"{max(1, round(whole * full / CAPACITY / MIB))} MiB")
 
 
 def candidate_session(profile: str, capacity: int = CAPACITY) -> RunSession:
@@ -210,34 +237,38 @@ def _measure_split(profile: str, results: Measurement) -> Conclusion:
     return split_analysis.conclude(evidence_of(session, plan))
 
 
+def _turns(profile: str, results: Measurement, name: str) -> int:
+    """How often a candidate runs what the drive repeated: once, unless an SLC cache fills."""
+    most = 1 if get_value(profile, "slc.size") is None else 2
+    return min(most, int(results.parameters.get(name, 1)))
+
+
 def _measure_suite(profile: str, results: Measurement) -> Conclusion:
+    """As many runs as on the drive: in the second, an SLC cache may be full."""
     seconds = min(1.0, results.parameters.get("step_s", 1.0))
-    plan = suite.Plan(_region_bytes(results, 512 * MIB), seconds, 1)
+    runs = _turns(profile, results, "runs")
+    plan = suite.Plan(_region_bytes(results, 512 * MIB), seconds, runs)
     session = candidate_session(profile)
     suite.measure(session, plan)
     return suite_analysis.conclude(evidence_of(session, plan))
 
 
 def _measure_fsync(profile: str, results: Measurement) -> Conclusion:
-    """Runs the mix of reads and writes; `flush_us` is the median time of an fsync at depth 1."""
-    # Runs as long as on the drive: the writes of a shorter mix would fit into the buffer.
+    """Runs as long as on the drive: the writes of a shorter mix would fit into the buffer."""
     seconds = min(2.0, results.parameters.get("step_s", 1.0))
-    plan = fsync.Plan(_region_bytes(results, 256 * MIB), seconds, 1)
-    session = _filled_session(profile, plan.size)
-    for mode in fsync.TWIN_MODES:
-        for in_flight in fsync.IN_FLIGHT:
-            fsync.mix(session, plan, session.target.drive, mode, in_flight)
-    conclusion = fsync_analysis.conclude(evidence_of(session, plan))
-    values = {cell.key: cell.value for cell in cells_of("fsync", conclusion.measures)}
-    flush_us = values.get((("direct fsync", 1.0), "sync_us_p50"))
-    if flush_us is None:
-        return Conclusion(conclusion.measures)
-    return _conclusion("flush_us", flush_us, conclusion.measures)
+    repeats = _turns(profile, results, "repeats")
+    plan = fsync.Plan(_region_bytes(results, 256 * MIB), seconds, repeats)
+    session = candidate_session(profile)
+    fsync.measure(session, plan)
+    return fsync_analysis.conclude(evidence_of(session, plan))
 
 
 def measure_cache(profile: str) -> Conclusion:
     """Runs `cache --quick` on a candidate: gives buffer, SLC cache and sustained write rate."""
-    plan, session = cache.plan_for(Cache(quick=True), CAPACITY, 0), candidate_session(profile)
+    region = Cache(quick=True)
+    if get_value(profile, "slc.size") is not None:
+        region = Cache(size=f"{CACHE_REGION // MIB}MiB", quick=True)
+    plan, session = cache.plan_for(region, CAPACITY, 0), candidate_session(profile)
     cache.measure(session, plan)
     return cache_analysis.conclude(evidence_of(session, plan))
 
@@ -260,11 +291,34 @@ def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
     return _conclusion("fresh_iops", _rate_after(session, job, 0.5) / steady.BLOCK)
 
 
-def _measure_sustained_rate(profile: str, _results: Measurement) -> Conclusion:
-    """Sequential write rate with buffer and cache full: the finding `lasting_mib_per_s`."""
-    job = _write_job("sequential", SUSTAINED_BYTES, cache.BLOCK, cache.DEPTH)
-    rate = _rate_after(candidate_session(profile), job, 0.75)
-    return _conclusion("lasting_mib_per_s", rate / MIB)
+def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
+    """Rates of sequential writes into an empty SLC cache or buffer, and after they are full."""
+    session = candidate_session(profile)
+    amount = SUSTAINED_BYTES
+    if _candidate_cache(results) < SMALL_CACHE:
+        amount //= 2
+    outcome = session.run(
+        Step("write", "writing", "random", rest_s=3.0),
+        _write_job("sequential", amount, cache.BLOCK, cache.DEPTH),
+    )
+    curve = Progress(*outcome.columns())
+    after = amount / 4 / float(curve.between(0.75 * amount, amount, 1)[0])
+    values = {"lasting_mib_per_s": after}
+    if _fills_cache(results):
+        drop = last_drop(curve)
+        values["cached_mib_per_s"] = after if drop is None else drop.before
+    return Conclusion([], {name: _finding(value / MIB) for name, value in values.items()})
+
+
+def _fills_cache(results: Measurement) -> bool:
+    """Whether the drive has an SLC cache that the candidate's writes fill."""
+    return 0 < _candidate_cache(results) < 0.7 * SUSTAINED_BYTES
+
+
+def _candidate_cache(results: Measurement) -> float:
+    """Bytes of the drive's SLC cache, scaled down to the candidate; 0 if it has none."""
+    size_mib = results.number("slc_mib") or 0.0
+    return size_mib * CAPACITY / (results.parameters.get("drive_mib") or CAPACITY / MIB)
 
 
 def _write_job(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
@@ -288,7 +342,11 @@ def _rate_after(session: RunSession, job: Job, share: float) -> float:
 
 
 def _conclusion(name: str, value: float, rows: Sequence[dict[str, Any]] = ()) -> Conclusion:
-    return Conclusion(list(rows), {name: Finding(value, "", None, None, "")})
+    return Conclusion(list(rows), {name: _finding(value)})
+
+
+def _finding(value: float) -> Finding:
+    return Finding(value, "", None, None, "")
 
 
 def _alignments(results: Measurement) -> set[float]:
@@ -312,6 +370,8 @@ def _measure_stripe(profile: str, results: Measurement) -> Conclusion:
     return Conclusion(rows)
 
 
+IN_A_REGION: Final = frozenset({"fsync", "split", "stripe", "suite"})
+"""Experiments whose region does not depend on the drive's capacity."""
 EXPERIMENTS: Final[dict[str, Callable[[str, Measurement], Conclusion]]] = {
     "cache": _measure_sustained_rate,
     "fsync": _measure_fsync,
@@ -322,7 +382,7 @@ EXPERIMENTS: Final[dict[str, Callable[[str, Measurement], Conclusion]]] = {
 }
 """How a candidate is measured, for each experiment that a fit accepts, except `aging`."""
 _FINDINGS: Final = {
-    "cache": ("lasting_mib_per_s",),
+    "cache": ("lasting_mib_per_s", "cached_mib_per_s"),
     "fsync": ("flush_us",),
     "steady": ("fresh_iops",),
 }

@@ -1,8 +1,8 @@
 """The profile numbers that a fit may change, their physical bounds and their prior.
 
 A `Scale` multiplies the numbers of a key by a factor; a `Choice` picks one of several values. The
-prior is the start profile: deviations from it are penalised, so a number that the results do not
-determine stays at its start value and is reported as not determined.
+prior is the start profile: deviations from it are penalised, so that a number that the results do
+not determine stays at its start value and is reported as not determined.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.errors import UsageError
-from ssdlab.profiles.toml_edit import get_value, set_value
+from ssdlab.fit.choices import Choice, DiesPerChannel, MultiPlanePage
+from ssdlab.profiles.toml_edit import get_value, set_values
 
-LINK_MAX: Final = {"sata": 580e6, "nvme": 7.2e9}
-"""Highest link bandwidth in bytes/s, net of protocol overhead: SATA 6 Gbit/s, PCIe 3.0 x8."""
+LINK_MAX: Final = {"sata": 580e6, "nvme": 14.5e9}
+"""Highest link bandwidth in bytes/s, net of protocol overhead: SATA 6 Gbit/s, PCIe 5.0 x4."""
 _UNITS: Final = {"us": 1e-6, "ms": 1e-3, "ns": 1e-9, "MB/s": 1e6, "MiB/s": 2.0**20, "GB/s": 1e9}
 _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S+)\s*")
 PORTION_SIZES: Final = (None, "64 KiB", "128 KiB", "256 KiB", "512 KiB")
@@ -26,6 +27,9 @@ PORTION_COUNTS: Final = (None, 2, 4)
 READ_AHEAD_SIZES: Final = (None, "256 KiB")
 DIES_PENALTY: Final = 2.0
 """Penalty for twice or half as many dies as in the start profile."""
+MULTI_PLANE_PAGES: Final = (4, 8, 16, 32, 64, 128)
+"""Sizes in KiB of a page in all planes of a die that are tried."""
+DIES_MAX: Final = 128
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Estimate:
     """A number of the profile with its 95 % interval.
 
     `determined` means that the results constrain it. `start` is the start profile's value.
+    `assumes` are keys of the start profile that no result tests and that the value depends on.
     """
 
     key: str
@@ -41,6 +46,7 @@ class Estimate:
     high: Any
     determined: bool = True
     start: Any = None
+    assumes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,26 +63,20 @@ class Scale:
     prior_sigma: float
     offset: float = 0.0
 
-    def apply(self, profile: str, factor: float, source: str = "") -> str:
-        """The profile's text with each number of the key multiplied by the factor."""
+    def mean(self, profile: str) -> float:
+        """The mean of the key's numbers in s or bytes/s."""
+        values = _quantities(profile, self.key)
+        return sum(values) / len(values)
+
+    def changes(self, profile: str, factor: float) -> dict[str, Any]:
+        """The new values: each number of the key, multiplied by the factor."""
         value = get_value(profile, self.key)
         scaled = [_multiply(text, factor, self.offset) for text in _as_list(value)]
-        return set_value(
-            profile, self.key, scaled if isinstance(value, list) else scaled[0], source
-        )
+        return {self.key: scaled if isinstance(value, list) else scaled[0]}
 
-
-@dataclass(frozen=True)
-class Choice:
-    """Sets `key` to one of `values` (None: absent), each with its prior cost in `penalties`."""
-
-    key: str
-    values: tuple[Any, ...]
-    penalties: tuple[float, ...]
-
-    def apply(self, profile: str, value: Any, source: str = "") -> str:
-        """The profile's text with the key set to this value."""
-        return set_value(profile, self.key, value, source)
+    def apply(self, profile: str, factor: float, source: str = "") -> str:
+        """The profile's text with these changes."""
+        return set_values(profile, self.changes(profile, factor), source)
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,25 @@ class SearchSpace:
     scales: tuple[Scale, ...]
     choices: tuple[Choice, ...]
 
-    def combinations(self) -> Iterator[tuple[tuple[Any, ...], float]]:
-        """Every consistent combination of choices, with its penalty."""
-        keys = [choice.key for choice in self.choices]
-        pairs = [zip(choice.values, choice.penalties, strict=True) for choice in self.choices]
+    def combinations(
+        self, keys: Collection[str], fixed: Mapping[str, Any]
+    ) -> Iterator[tuple[tuple[Any, ...], float]]:
+        """The consistent combinations of the choices `keys`, and the penalty of each.
+
+        All other choices have the values in `fixed`.
+        """
+        pairs = [
+            [
+                (value, penalty)
+                for value, penalty in zip(choice.values, choice.penalties, strict=True)
+                if choice.key in keys or value == fixed[choice.key]
+            ]
+            for choice in self.choices
+        ]
+        names = [choice.key for choice in self.choices]
         for picked in itertools.product(*pairs):
             values = tuple(value for value, _ in picked)
-            by_key = dict(zip(keys, values, strict=True))
+            by_key = dict(zip(names, values, strict=True))
             if by_key.get("ftl.read_portion") is None and by_key.get("ftl.read_portions"):
                 continue  # a number of portions needs their size
             yield values, sum(penalty for _, penalty in picked)
@@ -100,54 +112,80 @@ class SearchSpace:
 
 @dataclass(frozen=True)
 class _Prior:
-    """Physical bounds (s or bytes/s) and prior of a number; `sigma`, `offset` as in `Scale`."""
+    """Physical bounds (s or bytes/s) and prior of a number; `sigma`, `offset` as in `Scale`.
+
+    `sigma_of_row` applies if there is an ageing row only: it determines so little that a start
+    profile far from the drive is of no use.
+    """
 
     low: float
     high: float
     sigma: float
+    sigma_of_row: float = 0.0
     offset: float = 0.0
 
 
 _PRIORS: Final = {
-    "link.bandwidth": _Prior(20e6, math.inf, 0.3),  # at most LINK_MAX
-    "link.read_overhead": _Prior(0.5e-6, 500e-6, 0.7),
-    "link.write_overhead": _Prior(0.5e-6, 500e-6, 0.7),
-    "flash.read": _Prior(20e-6, 150e-6, 0.2),
-    "flash.channel_bandwidth": _Prior(100e6, 3.2e9, 0.4),
-    "flash.program": _Prior(100e-6, 5e-3, 0.4),
+    "link.bandwidth": _Prior(20e6, math.inf, 1.0, 0.3),  # at most LINK_MAX
+    "link.read_overhead": _Prior(0.5e-6, 500e-6, 1.0),
+    "link.write_overhead": _Prior(0.5e-6, 500e-6, 1.0),
+    "flash.read": _Prior(5e-6, 150e-6, 1.0, 0.2),
+    "flash.channel_bandwidth": _Prior(100e6, 3.2e9, 1.0),
+    "flash.program": _Prior(50e-6, 5e-3, 1.0),
+    "slc.read": _Prior(5e-6, 100e-6, 1.0),
+    "slc.program": _Prior(30e-6, 1e-3, 1.0),
     "buffer.flush_overhead": _Prior(0.0, 20e-3, 1.0, offset=100e-6),
 }
+_SLC_SCALES: Final = frozenset({"slc.read", "slc.program"})
 _SCALES_OF: Final = {
     "aging": ("link.bandwidth", "flash.read"),
-    "cache": ("flash.program",),
+    "cache": ("flash.program", "slc.program"),
     "fsync": (
         "link.read_overhead",
         "link.write_overhead",
         "flash.read",
         "flash.program",
+        "slc.read",
+        "slc.program",
         "buffer.flush_overhead",
     ),
-    "split": ("link.bandwidth", "link.read_overhead", "flash.read", "flash.channel_bandwidth"),
+    "split": (
+        "link.bandwidth",
+        "link.read_overhead",
+        "flash.read",
+        "slc.read",
+        "flash.channel_bandwidth",
+    ),
     "steady": ("flash.program", "link.write_overhead"),
-    "stripe": ("flash.read", "link.read_overhead"),
+    "stripe": ("flash.read", "slc.read", "link.read_overhead"),
     "suite": tuple(key for key in _PRIORS if key != "flash.channel_bandwidth"),
 }
 """For each experiment, the scaled profile numbers that its results depend on."""
 _DEPEND_ON_DIES: Final = frozenset({"aging", "split", "suite"})
+_DEPEND_ON_PAGE: Final = frozenset({"aging", "split", "suite", "fsync"})
+_DEPEND_ON_CACHE: Final = frozenset({"cache", "fsync", "suite"})
+SLC_MODES: Final = ("static", "dynamic")
+PAGE: Final = "flash.planes x flash.page"
+"""The key of the estimate of a multi-plane page."""
+DIES: Final = "flash.channels x flash.dies_per_channel"
+"""The key of the estimate of all dies, if their distribution over channels is searched for."""
 _EXPERIMENTS_FOR: Final = {
     "flash.dies_per_channel": ["stripe", *sorted(_DEPEND_ON_DIES)],
+    "flash.channels": ["split", "suite"],
+    PAGE: sorted(_DEPEND_ON_PAGE),
+    "ftl.chunk": ["stripe"],
     "ftl.read_ahead": ["split"],
-    "slc.program": [],
     "ftl.read_portion": ["aging"],
     "ftl.read_portions": ["aging"],
     "ftl.spare": ["steady"],
+    "slc.size": ["cache"],
     **{key: [name for name, keys in _SCALES_OF.items() if key in keys] for key in _PRIORS},
 }
 
 
 def experiments_for(key: str) -> list[str]:
     """The experiments whose results can determine a number of the profile."""
-    return _EXPERIMENTS_FOR.get(key, list(_SCALES_OF))
+    return _EXPERIMENTS_FOR.get(key, [])
 
 
 def search_space(
@@ -158,11 +196,12 @@ def search_space(
     Raises:
         UsageError: the profile lacks one of these numbers.
     """
-    keys = {key for experiment in experiments for key in _SCALES_OF[experiment]} - set(known)
-    scales = [_scale(profile, key) for key in _PRIORS if key in keys]
-    choices: list[Choice] = []
-    if "flash.dies_per_channel" not in known and not _DEPEND_ON_DIES.isdisjoint(experiments):
-        choices.append(_dies_choice(profile))
+    keys = {key for experiment in experiments for key in _SCALES_OF[experiment]}
+    keys -= set(known) - _SLC_SCALES  # the search knows more of these than the rates of `cache`
+    keys -= {key for key in _SLC_SCALES if get_value(profile, key) is None}
+    only_row = set(experiments) == {"aging"}
+    scales = [_scale(profile, key, only_row=only_row) for key in _PRIORS if key in keys]
+    choices = list(_geometry_choices(profile, experiments, known))
     if "aging" in experiments:
         choices.append(Choice("ftl.read_portion", PORTION_SIZES, (0.0, 0.5, 0.5, 0.5, 0.5)))
         choices.append(Choice("ftl.read_portions", PORTION_COUNTS, (0.0, 0.5, 0.5)))
@@ -173,7 +212,30 @@ def search_space(
     return SearchSpace(tuple(scales), tuple(choices))
 
 
-def _scale(profile: str, key: str) -> Scale:
+def _geometry_choices(
+    profile: str, experiments: Collection[str], known: Collection[str]
+) -> Iterator[Choice]:
+    dies_known = "flash.dies_per_channel" in known
+    if not dies_known and not _DEPEND_ON_DIES.isdisjoint(experiments):
+        yield _dies_choice(profile, experiments)
+    if dies_known and "split" in experiments:
+        dies = _dies(profile)
+        counts = tuple(n for n in (1, 2, 3, 4, 6, 8, 12, 16, 32) if dies % n == 0)
+        start = get_value(profile, "flash.channels")
+        yield DiesPerChannel("flash.channels", counts, tuple(0.5 * (n != start) for n in counts))
+    if get_value(profile, "slc.size") is not None and not _DEPEND_ON_CACHE.isdisjoint(experiments):
+        start = get_value(profile, "slc.mode") or "static"
+        yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))
+    if not _DEPEND_ON_PAGE.isdisjoint(experiments):
+        yield MultiPlanePage.of_profile(PAGE, profile, MULTI_PLANE_PAGES)
+
+
+def _dies(profile: str) -> int:
+    count: int = get_value(profile, "flash.channels") * get_value(profile, "flash.dies_per_channel")
+    return count
+
+
+def _scale(profile: str, key: str, *, only_row: bool) -> Scale:
     values, prior = _quantities(profile, key), _PRIORS[key]
     high = prior.high
     if key == "link.bandwidth":
@@ -181,14 +243,18 @@ def _scale(profile: str, key: str) -> Scale:
     offset = prior.offset
     low_factor = (prior.low + offset) / (min(values) + offset)
     high_factor = (high + offset) / (max(values) + offset)
-    return Scale(key, low_factor, high_factor, prior.sigma, offset)
+    sigma = prior.sigma_of_row if only_row and prior.sigma_of_row else prior.sigma
+    return Scale(key, low_factor, high_factor, sigma, offset)
 
 
-def _dies_choice(profile: str) -> Choice:
+def _dies_choice(profile: str, experiments: Collection[str]) -> Choice:
     dies = get_value(profile, "flash.dies_per_channel")
     if dies is None:
         raise UsageError("the start profile has no flash.dies_per_channel; add it")
     counts = tuple(sorted({max(1, dies // 2), dies, dies * 2}))
+    if set(experiments) != {"aging"}:
+        channels = get_value(profile, "flash.channels")
+        counts = tuple(n for n in (1, 2, 3, 4, 6, 8, 16) if n * channels <= DIES_MAX or n == dies)
     penalties = tuple(DIES_PENALTY * math.log2(count / dies) ** 2 for count in counts)
     return Choice("flash.dies_per_channel", counts, penalties)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from ssdlab.experiments.registry import cells_of
 from ssdlab.fit import ageing_rows
 from ssdlab.fit.ageing import AgeingRow
 from ssdlab.fit.ageing_rows import HINT, check_agreement
-from ssdlab.fit.measurement import Measurement, from_csv, from_toml
+from ssdlab.fit.measurement import Measurement, from_csv, from_toml, measured_cells
 from ssdlab.fit.objective import EXPERIMENTS
 from ssdlab.input_files import read_text
 from ssdlab.records import Run, find_runs, read_run
@@ -112,10 +112,23 @@ def _read_runs(runs: Iterable[Run]) -> tuple[list[AgeingRow], list[Measurement]]
         if name == "aging":
             rows.append(ageing_rows.of_run(run, _model_of(run)))
         elif name in EXPERIMENTS:
-            run_cells = tuple(cells_of(name, result.measures))
+            run_cells = measured_cells(name, result.measures)
             where = _model_of(run), str(run.folder)
-            others.append(Measurement(name, *where, run_cells, result.findings, result.parameters))
+            parameters = {**_drive_of(run), **result.parameters}
+            others.append(Measurement(name, *where, run_cells, result.findings, parameters))
     return rows, others
+
+
+def _drive_of(run: Run) -> dict[str, Any]:
+    """The drive's interface, and its capacity in MiB, if the run records them."""
+    device: Any = run.manifest.device
+    drive: Any = (device.get("drives") or ({},))[0]
+    size = device.get("capacity_bytes") or drive.get("size_bytes")
+    interface = device.get("interface") or drive.get("transport")
+    return {
+        **({"drive_mib": size / (1 << 20)} if size else {}),
+        **({"interface": interface} if interface else {}),
+    }
 
 
 def _model_of(run: Run) -> str:
@@ -151,6 +164,17 @@ class FitInput:
         models = [results.model for results in self.others if results.model]
         models += [] if self.row is None else [self.row.model]
         return ", ".join(self.experiments) + (f" of {models[0]}" if models else "")
+
+    @property
+    def fitted_others(self) -> list[Measurement]:
+        """The results other than ageing, without the values that are held out."""
+        return [
+            replace(
+                one,
+                cells=tuple(c for c in one.cells if not self.is_held_out(one.experiment, c)),
+            )
+            for one in self.others
+        ]
 
     def is_held_out(self, experiment: str, cell: Cell) -> bool:
         """Whether a value is held out of the fit."""

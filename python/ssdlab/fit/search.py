@@ -1,89 +1,53 @@
-"""The search: fits the factors by least squares for each combination of choices, on all cores.
+"""The search: fits the factors by least squares for the promising combinations of choices.
 
 The cost of a candidate is the sum of squares of log(twin / drive), in standard deviations, plus the
-prior's penalty (`parameters`). Interval bounds are where the log of the profile likelihood falls by
-1.92: exactly for choices; for factors, estimated from the curvature at the optimum.
+prior's penalty (`parameters`). The choices that all results depend on are varied one after the
+other, from the best combination so far, until none improves it; those that only an ageing row
+depends on are all tried. Interval bounds are where the log of the profile likelihood falls by 1.92:
+exactly for choices; for factors, estimated from the curvature at the optimum.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from ssdlab.errors import TargetError, UsageError
+from ssdlab.errors import UsageError
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import Estimate, SearchSpace
+from ssdlab.fit.parameters import PAGE, Estimate, SearchSpace
+from ssdlab.fit.solving import Floats, Solution, Task, solve_all
+from ssdlab.units import parse_size
 
-Floats = npt.NDArray[np.float64]
 Progress = Callable[[int, int], None]
 """Called with the number of finished combinations, and the total number."""
-STEP: Final = 0.05
-"""Step in log(factor) for derivatives; large, because a twin transfers whole pages."""
 ROUGH_ROUNDS: Final = 2
 FINE_ROUNDS: Final = 6
 """Least-squares iterations: rough for all combinations, fine for the promising ones."""
-REFINED_MOST: Final = 2
-"""Number of combinations refined if only some objectives discriminate between choices."""
-DISCRIMINATING: Final = ("aging", "split")
-"""Experiments whose results depend on the choices."""
-FTOL: Final = 1e-3
-"""With several objectives, the search stops when the relative change of the cost is smaller."""
+OF_ROW: Final = ("ftl.read_portion", "ftl.read_portions")
+"""Choices that only an ageing row depends on."""
+FOR_GRID: Final = ("split",)
+"""Experiments that rank a grid of combinations: they depend on dies, channels and read-ahead."""
+MODE: Final = "slc.mode"
+CHANNEL: Final = "flash.channel_bandwidth"
+CHANNELS: Final = "flash.channels"
+START_ROUNDS: Final = 3
+STEPS: Final = 2
+"""Rough steps for a combination, with the derivatives of another."""
+SWEEPS_MAX: Final = 3
+"""The most times that all other choices are varied."""
+BY_PAGE: Final = ("flash.program", "slc.program")
+"""Times in proportion to the bytes of a program, if the rate of writing is to stay."""
 POOR_FIT: Final = 4.0
 """Above this chi squared per degree of freedom, no candidate twin explains the results."""
-MISSING_RESIDUAL: Final = 3.0
-"""Error of log(twin / drive) assumed for a value that the candidate twin does not have."""
 PROMISING_COST: Final = 12.0
 """Combinations within this cost of the best are refined."""
 CHI2_95: Final = 3.84
 """95 % quantile of chi squared with one degree of freedom."""
-DETERMINED_SHARE: Final = 0.7
-"""A factor is determined if its interval is at most this fraction as wide as the prior's."""
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The logarithms of the best factors for one combination of choices, with errors.
-
-    `sigma` has their standard deviations. `excess` is chi squared per degree of freedom, but
-    at least 1.
-    """
-
-    choices: tuple[Any, ...]
-    log_factors: Floats
-    sigma: Floats
-    cost: float
-    excess: float = 1.0
-
-
-def candidate_profile(
-    profile: str, space: SearchSpace, solution: Solution, source: str = ""
-) -> str:
-    """The profile's text with a solution applied; with a source, its numbers become `fitted`."""
-    for choice, value in zip(space.choices, solution.choices, strict=True):
-        profile = choice.apply(profile, value, source)
-    for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
-        profile = scale.apply(profile, float(np.exp(log_factor)), source)
-    return profile
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A combination of choices whose factors are to be fitted, with their start values."""
-
-    profile: str
-    objectives: Sequence[Objective]
-    space: SearchSpace
-    start: Solution
-    penalty: float
-    rounds: int
-    effort: Effort
+DETERMINED_RATIO: Final = 1.25
+"""A factor is determined if its upper bound is at most this times its lower bound."""
 
 
 def search(
@@ -94,134 +58,231 @@ def search(
 ) -> list[Solution]:
     """Solutions whose choices are about as good as the best combination, sorted by cost.
 
-    If only some objectives discriminate between choices, these objectives select the promising
-    combinations; all objectives together then rank them.
-
     Raises:
         UsageError: no combination gives a valid twin.
     """
-    zeros = np.zeros(len(space.scales))
-    penalties = dict(space.combinations())
-    prior = Solution(min(penalties, key=lambda choices: penalties[choices]), zeros, zeros, 0.0)
-    task = _Task(profile, objectives, space, prior, 0.0, FINE_ROUNDS, Effort.FINE)
-    rough = sorted(_solve_roughly(task, progress), key=lambda solution: solution.cost)
-    _require_solution(rough)
-    if _discriminating(objectives) is objectives:
-        cost_limit = rough[0].cost + PROMISING_COST
-        promising = [solution for solution in rough if solution.cost <= cost_limit]
-    else:  # the other objectives may rank them differently
-        promising = rough[:REFINED_MOST]
-    tasks = [
-        replace(task, start=solution, penalty=penalties[solution.choices]) for solution in promising
-    ]
-    refined = _solve_all(tasks, lambda done: progress(len(tasks) + done, 2 * len(tasks)))
-    _require_solution(refined)
-    return sorted(refined, key=lambda solution: solution.cost)
-
-
-def _require_solution(solutions: list[Solution]) -> None:
+    found = _Search(profile, objectives, space, progress)
+    solutions = found.run()
     if not solutions:
         raise UsageError("no candidate makes a twin; run `ssdlab twin check` on the start profile")
+    return sorted(solutions, key=lambda solution: solution.cost)
 
 
-def _discriminating(objectives: Sequence[Objective]) -> Sequence[Objective]:
-    """The objectives that depend on the choices; all of them if none or all do."""
-    subset = [one for one in objectives if one.experiment in DISCRIMINATING]
-    return subset if 0 < len(subset) < len(objectives) else objectives
+class _Search:
+    """One search: its candidates so far, and its progress."""
 
+    def __init__(
+        self,
+        profile: str,
+        objectives: Sequence[Objective],
+        space: SearchSpace,
+        progress: Progress,
+    ) -> None:
+        self.space, self.progress, self.done = space, progress, 0
+        zeros = np.zeros(len(space.scales))
+        self.fixed = {choice.key: choice.value_in(profile) for choice in space.choices}
+        self.outer = [key for key in self.fixed if key not in OF_ROW]
+        start = Solution(tuple(self.fixed.values()), zeros, zeros, np.inf)
+        self.task = Task(profile, objectives, space, start, 0.0, FINE_ROUNDS, Effort.FINE)
+        self.others = [one for one in objectives if one.experiment != "aging"]
 
-def _solve_roughly(task: _Task, progress: Progress) -> list[Solution]:
-    """A rough solution of every combination, with its cost in the discriminating objectives.
+    def run(self) -> list[Solution]:
+        """The best combinations, refined."""
+        if not self.others and self.task.objectives:
+            return self._run_row()
+        near = self._near()
+        if not near or len(self.others) == len(self.task.objectives):
+            return near
+        inner = self._rank_inner(near[0])
+        task = (self._with_inner(near[0], inner[0]), near[0].log_factors)
+        refined = self._solve_each([task], self.task.objectives, START_ROUNDS)
+        if not refined:
+            return near
+        # The others keep their distance from the best in the results that distinguished them.
+        [best] = refined
+        rest = [
+            replace(best, choices=self._with_inner(best, one), cost=best.cost + one.cost)
+            for one in inner[1:]
+        ]
+        rest += [
+            replace(
+                one,
+                choices=self._with_inner(one, inner[0]),
+                cost=best.cost + one.cost - near[0].cost,
+            )
+            for one in near[1:]
+        ]
+        return refined + rest
 
-    If other objectives determine the factors independently of the choices, the factors are fitted
-    once for all combinations.
-    """
-    combinations = list(task.space.combinations())
-    objectives = _discriminating(task.objectives)
-    start, rounds = task.start.log_factors, ROUGH_ROUNDS
-    if objectives is not task.objectives and len(combinations) > REFINED_MOST:
-        others = [one for one in task.objectives if one.experiment not in DISCRIMINATING]
-        solution = _solve(replace(task, objectives=others))
-        start, rounds = (start if solution is None else solution.log_factors), 1
-    rough = replace(task, objectives=objectives, rounds=rounds, effort=Effort.ROUGH)
-    tasks = [
-        replace(rough, start=Solution(choices, start, start * 0.0, 0.0), penalty=penalty)
-        for choices, penalty in combinations
-    ]
-    return _solve_all(tasks, lambda done: progress(done, 2 * len(tasks)))
+    def _run_row(self) -> list[Solution]:
+        """With an ageing row only: all combinations of dies and portions, then other pages."""
+        keys = [key for key in self.fixed if key != PAGE]
+        zeros = self.task.start.log_factors
+        tasks = [(choices, zeros) for choices, _ in self.space.combinations(keys, self.fixed)]
+        rough = self._solve_each(tasks, self.task.objectives, ROUGH_ROUNDS, Effort.ROUGH)
+        rough.sort(key=lambda solution: solution.cost)
+        if not rough:
+            return []
+        limit = rough[0].cost + PROMISING_COST
+        promising = [one for one in rough if one.cost <= limit]
+        tasks = [(one.choices, one.log_factors) for one in promising]
+        refined = self._solve_each(tasks, self.task.objectives, FINE_ROUNDS)
+        best = min(refined, key=lambda solution: solution.cost)
+        if PAGE in self.fixed:
+            pages = self._alternatives(best, [PAGE])
+            tasks = [(choices, self._moved(best, choices)) for choices in pages]
+            refined += self._solve_each(tasks, self.task.objectives, FINE_ROUNDS)
+        return refined
 
+    def _near(self) -> list[Solution]:
+        """The best solution for the results other than ageing, and those hardly worse.
 
-def _solve_all(tasks: list[_Task], progress: Callable[[int], None]) -> list[Solution]:
-    solutions: list[Solution] = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        futures = [pool.submit(_solve, task) for task in tasks]
-        try:
-            for done, future in enumerate(as_completed(futures), start=1):
-                if (solution := future.result()) is not None:
-                    solutions.append(solution)
-                progress(done)
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-    return solutions
+        From the best of a grid, single choices are changed for as long as that helps.
+        """
+        solved = self._solve_each(self._grid(), self.others, START_ROUNDS)
+        if not solved:
+            return []
+        tried: list[Solution] = []
+        for _ in range(SWEEPS_MAX):
+            best = min(solved, key=lambda one: one.cost)
+            tried = self._step_each(best)
+            first = min(tried, key=lambda one: one.cost, default=best)
+            if first.cost >= best.cost:
+                break
+            task = (first.choices, first.log_factors)
+            solved += self._solve_each([task], self.others, START_ROUNDS)
+        best = min(solved, key=lambda one: one.cost)
+        return self._polished(best, [*solved, *tried])
 
+    def _grid(self) -> list[tuple[tuple[Any, ...], Floats]]:
+        """Start values: the combination that explains `split` best, at the first guess.
 
-def _solve(task: _Task) -> Solution | None:
-    """The best factors for the task's choices; None if these choices give no valid twin."""
-    from scipy.optimize import least_squares
+        Channels and their bandwidth are varied together, because they compensate each other.
+        """
+        start = (self.task.start.choices, self.task.start.log_factors)
+        objectives = [one for one in self.others if one.experiment in FOR_GRID]
+        keys = [key for key in self.outer if key != MODE]
+        if not objectives or not keys:
+            return [start]
+        bandwidths = self._bandwidths()
+        tasks = [
+            (choices, self._moved(self.task.start, choices) + moved)
+            for choices, _ in self.space.combinations(keys, self.fixed)
+            for moved in bandwidths
+        ]
+        ranked = self._solve_each(tasks, objectives, 1)
+        ranked.sort(key=lambda one: one.cost)
+        return [(ranked[0].choices, ranked[0].log_factors)] if ranked else [start]
 
-    space, choices = task.space, task.start.choices
-    prior_sigma = np.array([scale.prior_sigma for scale in space.scales])
+    def _bandwidths(self) -> list[Floats]:
+        """Shifts of the factors that give the channels different bandwidths."""
+        keys = [scale.key for scale in self.space.scales]
+        zeros = np.zeros(len(keys))
+        if CHANNEL not in keys:
+            return [zeros]
+        at = keys.index(CHANNEL)
+        scale = self.space.scales[at]
+        low, high = np.log(scale.low) + 0.7, np.log(scale.high) - 0.3
+        return [zeros + (np.arange(len(keys)) == at) * x for x in np.linspace(low, high, 3)]
 
-    @lru_cache(maxsize=2)
-    def data_residuals(point: bytes) -> Floats:
-        log_factors = np.frombuffer(point)
-        solution = Solution(choices, log_factors, prior_sigma, 0.0)
-        text = candidate_profile(task.profile, space, solution)
-        parts = [_residuals(objective, text, task.effort) for objective in task.objectives]
-        return np.concatenate([np.empty(0), *parts])
+    def _alternatives(self, best: Solution, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+        """The combinations that differ from the best in one of these choices."""
+        by_key = dict(zip(self.fixed, best.choices, strict=True))
+        return [
+            choices
+            for key in keys
+            for choices, _ in self.space.combinations([key], by_key)
+            if choices != best.choices
+        ]
 
-    low, high = (np.log([getattr(s, end) for s in space.scales]) for end in ("low", "high"))
-    start = np.clip(task.start.log_factors, low + 1e-6, high - 1e-6)
+    def _step_each(self, best: Solution) -> list[Solution]:
+        """Solves the alternatives roughly, with the derivatives of the best solution.
 
-    # Relative to the start: only from zero does least_squares limit its first step to length 1.
-    def residuals(moved: Floats) -> Floats:
-        log_factors = start + moved
-        return np.concatenate([data_residuals(log_factors.tobytes()), log_factors / prior_sigma])
+        Another number of channels is tried with the same bandwidth of each, and of all together.
+        """
+        keys, scales = list(self.fixed), [scale.key for scale in self.space.scales]
+        tasks = []
+        for choices in self._alternatives(best, self.outer):
+            moved = self._moved(best, choices)
+            tasks.append((choices, moved))
+            if CHANNELS in keys and CHANNEL in scales:
+                was, now = (one[keys.index(CHANNELS)] for one in (best.choices, choices))
+                shift = np.log(was / now) * (np.array(scales) == CHANNEL)
+                tasks += [(choices, moved + shift)] if was != now else []
+        return self._solve_each(tasks, self.others, STEPS, jacobian=best.jacobian)
 
-    def jacobian(moved: Floats) -> Floats:
-        here = residuals(moved)
-        points = [moved + STEP * axis for axis in np.eye(len(moved))]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            there = list(pool.map(residuals, points))
-        return np.column_stack([(shifted - here) / STEP for shifted in there])
+    def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
+        """The best after more iterations, and the others within the interval.
 
-    try:
-        if task.rounds == 1:  # the cost at the start, without a search
-            at_start = residuals(np.zeros(len(start)))
-            cost = float(at_start @ at_start) + task.penalty
-            return Solution(choices, start, start * 0.0, cost)
-        best = least_squares(
-            residuals,
-            np.zeros(len(start)),
-            jacobian,
-            bounds=(low - start, high - start),
-            max_nfev=task.rounds,
-            ftol=FTOL if len(task.objectives) > 1 else 1e-8,
-        )
-    except TargetError:
-        return None
-    sigma = np.sqrt(np.diag(np.linalg.inv(best.jac.T @ best.jac)))
-    data = best.fun[: -len(best.x)]
-    excess = max(1.0, float(data @ data) / max(1, len(data) - len(best.x)))
-    return Solution(choices, start + best.x, sigma, 2.0 * float(best.cost) + task.penalty, excess)
+        Those were solved roughly: their costs are too high rather than too low.
+        """
+        [best] = self._solve_each([(best.choices, best.log_factors)], self.others, START_ROUNDS)
+        limit = best.cost + CHI2_95 * best.excess
+        near = sorted((one for one in tried if one.cost <= limit), key=lambda one: one.cost)
+        by_choices = {one.choices: one for one in reversed(near) if one.choices != best.choices}
+        near = sorted(by_choices.values(), key=lambda one: one.cost)
+        return [best, *(replace(one, sigma=best.sigma) for one in near)]
 
+    def _moved(self, best: Solution, choices: tuple[Any, ...]) -> Floats:
+        """The factors of the best, with programs as long as the new page requires."""
+        log_factors = best.log_factors.copy()
+        keys = list(self.fixed)
+        if PAGE in self.fixed:
+            was, now = (parse_size(one[keys.index(PAGE)]) for one in (best.choices, choices))
+            for n, scale in enumerate(self.space.scales):
+                if scale.key in BY_PAGE:
+                    log_factors[n] += np.log(now / was)
+        return log_factors
 
-def _residuals(objective: Objective, text: str, effort: Effort) -> Floats:
-    """log(twin / drive) of each value, in standard deviations."""
-    logs: Floats = np.log(objective.simulate(text, effort) / objective.measured)
-    limit = MISSING_RESIDUAL
-    return np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma
+    def _rank_inner(self, best: Solution) -> list[Solution]:
+        """The combinations of the choices of an ageing row that fit it, best first.
+
+        The cost of each is that above the best.
+        """
+        by_key = dict(zip(self.fixed, best.choices, strict=True))
+        objectives = [one for one in self.task.objectives if one.experiment == "aging"]
+        tasks = [
+            (choices, best.log_factors) for choices, _ in self.space.combinations(OF_ROW, by_key)
+        ]
+        ranked = self._solve_each(tasks, objectives, 1, Effort.ROUGH)
+        if not ranked:
+            return [best]
+        ranked.sort(key=lambda one: one.cost)
+        drop = CHI2_95 * best.excess
+        least = ranked[0].cost
+        return [replace(one, cost=one.cost - least) for one in ranked if one.cost <= least + drop]
+
+    def _with_inner(self, outer: Solution, inner: Solution) -> tuple[Any, ...]:
+        pairs = zip(self.fixed, outer.choices, inner.choices, strict=True)
+        return tuple(new if key in OF_ROW else old for key, old, new in pairs)
+
+    def _solve_each(
+        self,
+        tasks: Sequence[tuple[tuple[Any, ...], Floats]],
+        objectives: Sequence[Objective],
+        rounds: int,
+        effort: Effort = Effort.FINE,
+        jacobian: Floats | None = None,
+    ) -> list[Solution]:
+        """Solves each combination from its start values; those that give no twin are left out."""
+        penalties = dict(self.space.combinations(list(self.fixed), self.fixed))
+        shared = replace(self.task, objectives=objectives, rounds=rounds, effort=effort)
+        shared = replace(shared, jacobian=jacobian)
+        full = [
+            replace(
+                shared,
+                start=Solution(choices, start, start * 0.0, 0.0),
+                penalty=penalties[choices],
+            )
+            for choices, start in tasks
+        ]
+
+        def report(done: int) -> None:
+            self.progress(self.done + done, self.done + max(len(full), done) + 1)
+
+        solutions = solve_all(full, report)
+        self.done += len(full)
+        return solutions
 
 
 def estimates(space: SearchSpace, solutions: list[Solution]) -> Iterator[Estimate]:
@@ -236,14 +297,12 @@ def estimates(space: SearchSpace, solutions: list[Solution]) -> Iterator[Estimat
         values = [value for value in choice.values if value in {s.choices[n] for s in near}]
         if best.excess > POOR_FIT:
             values = list(choice.values)
-        determined = len(values) < max(2, len(choice.values) - 1)
-        yield Estimate(choice.key, best.choices[n], values[0], values[-1], determined)
+        yield Estimate(choice.key, best.choices[n], values[0], values[-1], len(values) == 1)
     for n, scale in enumerate(space.scales):
         widths = [np.sqrt(drop - (s.cost - best.cost)) * s.sigma[n] for s in near]
         low = min(s.log_factors[n] - width for s, width in zip(near, widths, strict=True))
         high = max(s.log_factors[n] + width for s, width in zip(near, widths, strict=True))
-        prior_width = 2 * np.sqrt(CHI2_95) * scale.prior_sigma
-        determined = bool(high - low <= DETERMINED_SHARE * prior_width)
         low, high = max(low, np.log(scale.low)), min(high, np.log(scale.high))
+        determined = bool(high - low <= np.log(DETERMINED_RATIO))
         value, low, high = (float(np.exp(x)) for x in (best.log_factors[n], low, high))
         yield Estimate(scale.key, value, low, high, determined)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from typing import Any
 
 import tomlkit
@@ -42,16 +43,22 @@ def set_value(profile: str, key: str, value: Any, source: str = "") -> str:
 
     With a source the entry becomes `{ value, source, kind = "fitted" }`.
     """
-    table, name = key.split(".")
+    return set_values(profile, {key: value}, source)
+
+
+def set_values(profile: str, values: Mapping[str, Any], source: str = "") -> str:
+    """As `set_value`, for several keys; the text is parsed only once."""
     document = tomlkit.parse(profile)
-    if value is None:
-        document.get(table, {}).pop(name, None)
-        return tomlkit.dumps(document)
-    if table not in document:
-        document.add(tomlkit.nl())
-        document.add(table, tomlkit.table())
-    keys: Any = document[table]
-    keys[name] = _fitted_entry(value, source) if source else value
+    for key, value in values.items():
+        table, name = key.split(".")
+        if value is None:
+            document.get(table, {}).pop(name, None)
+            continue
+        if table not in document:
+            document.add(tomlkit.nl())
+            document.add(table, tomlkit.table())
+        keys: Any = document[table]
+        keys[name] = _fitted_entry(value, source) if source else value
     return tomlkit.dumps(document)
 
 

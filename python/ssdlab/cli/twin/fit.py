@@ -21,6 +21,7 @@ from ssdlab.runner.progress import Listener, Report
 
 if TYPE_CHECKING:
     from ssdlab.fit.fitted import Fitted
+    from ssdlab.fit.parameters import Estimate
 
 app = typer.Typer(add_completion=False)
 
@@ -57,9 +58,9 @@ def fit(
     """Fit a twin's numbers to a drive's results; warns of those that the results do not determine.
 
     Fits, within physical limits, the numbers that the results depend on: chunk and dies from
-    stripe, spare from steady, buffer and SLC cache from cache, flush time from fsync; link,
-    overheads, tR and tPROG from all. Numbers that the results do not determine stay near the start
-    profile; planes, page size and other geometry stay as they are there.
+    stripe, spare from steady, buffer and SLC cache from cache, flush time from fsync; channels,
+    multi-plane page, link, overheads, tR and tPROG from all. Numbers that the results do not
+    determine stay near the start profile, and the fit names those that it took from there.
     """
     from ssdlab.fit.fitted import fit as fit_profile
     from ssdlab.fit.results import hold_out as apply_hold_out
@@ -113,7 +114,7 @@ def _print_json(fitted: Fitted, out: Path) -> None:
         }
         for check in fitted.checks
     ]
-    columns = ("key", "start", "value", "low", "high", "determined")
+    columns = ("key", "start", "value", "low", "high", "determined", "assumes")
     document = {
         "profile": str(out),
         "measures": rows,
@@ -168,31 +169,41 @@ def _parameters_table(fitted: Fitted) -> Table:
 
 
 def _assumptions(fitted: Fitted) -> str:
-    kept = ", ".join(
-        f"{key} {'as the model has it' if value is None else value}"
-        for key, value in fitted.assumed.items()
-    )
-    return (
-        f"Taken from the start profile, because no result determines them: {kept}. If your drive "
-        "differs in planes or page size, the fitted times of its flash are wrong: set these first."
-    )
+    kept = ", ".join(_assumed(key, value) for key, value in fitted.assumed.items())
+    return f"Taken from the start profile, because no result determines them: {kept}."
+
+
+def _assumed(key: str, value: Any) -> str:
+    if value is not None:
+        return f"{key} {value}"
+    return f"{key} none" if key == "slc.size" else f"{key} as the model has it"
 
 
 def _warnings(fitted: Fitted) -> list[str]:
     """A sentence for each number that the results do not determine."""
-    from ssdlab.fit.parameters import experiments_for
+    return [_warning(fitted, each) for each in fitted.parameters if not each.determined]
 
-    return [
+
+def _warning(fitted: Fitted, each: Estimate) -> str:
+    from ssdlab.fit.parameters import PAGE, experiments_for
+
+    if each.assumes:
+        taken = " and ".join(_assumed(key, fitted.assumed[key]) for key in each.assumes)
+        needed = experiments_for(PAGE if "flash.page" in each.assumes else each.assumes[0])
+        return (
+            f"{each.key} is right only with {taken}, taken from the start profile, which these "
+            f"results do not test; add results of {' or '.join(needed)}"
+        )
+    more = experiments_for(each.key)
+    return (
         f"{each.key} is not determined by these results: any value from {_format(each.low)} to "
         f"{_format(each.high)} fits them as well; "
         + (
-            f"add results of {' or '.join(experiments_for(each.key))}"
-            if experiments_for(each.key)
+            f"add results of {' or '.join(more)}"
+            if more
             else "no other experiment determines it better"
         )
-        for each in fitted.parameters
-        if not each.determined
-    ]
+    )
 
 
 def _format(value: Any) -> str:

@@ -1,0 +1,80 @@
+"""Choices: numbers of the profile that take one of several values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from ssdlab.profiles.toml_edit import get_value, set_values
+from ssdlab.units import parse_size
+
+KIB: Final = 1 << 10
+_PENALTY: Final = 0.5
+"""Prior cost of a value that differs from the start profile's."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Sets `key` to one of `values` (None: absent), each with its prior cost in `penalties`."""
+
+    key: str
+    values: tuple[Any, ...]
+    penalties: tuple[float, ...]
+
+    def changes(self, _profile: str, value: Any) -> dict[str, Any]:
+        """The keys that a value sets."""
+        return {self.key: value}
+
+    def value_in(self, profile: str) -> Any:
+        """The value that a profile has."""
+        return get_value(profile, self.key)
+
+    def apply(self, profile: str, value: Any, source: str = "") -> str:
+        """The profile's text with these changes."""
+        return set_values(profile, self.changes(profile, value), source)
+
+
+class DiesPerChannel(Choice):
+    """The number of channels over which the same dies are distributed."""
+
+    def changes(self, profile: str, value: Any) -> dict[str, Any]:
+        """Channels, and dies of each."""
+        dies = get_value(profile, "flash.channels") * get_value(profile, "flash.dies_per_channel")
+        return {"flash.channels": value, "flash.dies_per_channel": dies // value}
+
+
+class MultiPlanePage(Choice):
+    """Sizes of a page in all planes of a die, as text: only this product matters to the model.
+
+    The number of planes stays as in the start profile if it divides the size.
+    """
+
+    @classmethod
+    def of_profile(cls, key: str, profile: str, sizes_kib: Sequence[int]) -> Self:
+        """These sizes and that of the profile."""
+        own = _multi_plane_kib(profile)
+        sizes = sorted({own, *sizes_kib})
+        penalties = tuple(_PENALTY * (size != own) for size in sizes)
+        return cls(key, tuple(f"{size} KiB" for size in sizes), penalties)
+
+    def changes(self, profile: str, value: Any) -> dict[str, Any]:
+        """Planes and page."""
+        size, unit = (parse_size(value), parse_size(_unit(profile)))
+        planes = get_value(profile, "flash.planes") or 1
+        if size % (planes * unit):
+            planes = 1
+        return {"flash.planes": planes, "flash.page": f"{size // planes // KIB} KiB"}
+
+    def value_in(self, profile: str) -> Any:
+        """The profile's multi-plane page."""
+        return f"{_multi_plane_kib(profile)} KiB"
+
+
+def _unit(profile: str) -> str:
+    return str(get_value(profile, "ftl.mapping_unit") or "4 KiB")
+
+
+def _multi_plane_kib(profile: str) -> int:
+    planes = get_value(profile, "flash.planes") or 1
+    return int(planes * parse_size(str(get_value(profile, "flash.page"))) // KIB)

@@ -1,0 +1,98 @@
+"""Where the search starts: times and rates that single results give without a twin.
+
+A search that started from the numbers of an unlike drive would end in a local optimum. These are
+not estimates: the search changes all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.parameters import LINK_MAX, SearchSpace
+from ssdlab.profiles.toml_edit import get_value, set_values
+from ssdlab.units import parse_size
+
+KIB: Final = 1 << 10
+MIB: Final = 1 << 20
+BLOCK: Final = 4 * KIB
+OVERHEAD_MIN: Final = 2e-6
+"""The shortest overhead to start with, in s."""
+
+
+def guess(profile: str, results: Sequence[Measurement], space: SearchSpace, source: str) -> str:
+    """The profile with a first guess of the numbers that are searched for."""
+    rates = {one.experiment: one for one in results}
+    guesses = {
+        **_reading(profile, rates),
+        **_writing(profile, rates),
+    }
+    changes: dict[str, Any] = {}
+    for scale in space.scales:
+        current = scale.mean(profile)
+        if scale.key in guesses and current > 0:
+            factor = min(max(guesses[scale.key] / current, scale.low), scale.high)
+            changes |= scale.changes(profile, factor)
+    return set_values(profile, changes, source)
+
+
+def _reading(profile: str, rates: dict[str, Measurement]) -> dict[str, float]:
+    """tR from reads that all wait for one die; the link; the overhead of a single read."""
+    guesses: dict[str, float] = {}
+    one_die = _of_stripe(rates)
+    if one_die is not None:
+        guesses["flash.read"] = guesses["slc.read"] = BLOCK / one_die
+    fastest = max((_all_rates(one) for one in rates.values()), default=0.0)
+    if fastest:
+        guesses["link.bandwidth"] = min(fastest, LINK_MAX[get_value(profile, "drive.interface")])
+    single = _of_suite(rates, "random 4k", "read")
+    if single is not None and one_die is not None:
+        guesses["link.read_overhead"] = max(OVERHEAD_MIN, 0.8 * (BLOCK / single - BLOCK / one_die))
+    return guesses
+
+
+def _writing(profile: str, rates: dict[str, Measurement]) -> dict[str, float]:
+    """tPROG from the rate of long writes to all dies; the overhead of a single write."""
+    guesses: dict[str, float] = {}
+    single = _of_suite(rates, "random 4k", "write")
+    if single is not None:
+        guesses["link.write_overhead"] = max(OVERHEAD_MIN, 0.9 * BLOCK / single)
+    for name, key in (("lasting", "flash.program"), ("cached", "slc.program")):
+        rate = rates["cache"].number(f"{name}_mib_per_s") if "cache" in rates else None
+        if rate:
+            guesses[key] = _row_bytes(profile) / (rate * MIB)
+    return guesses
+
+
+def _row_bytes(profile: str) -> int:
+    """Bytes that all dies program at once."""
+    keys = ("flash.channels", "flash.dies_per_channel", "flash.planes")
+    count = 1
+    for key in keys:
+        count *= int(get_value(profile, key) or 1)
+    return count * parse_size(str(get_value(profile, "flash.page")))
+
+
+def _of_stripe(rates: dict[str, Measurement]) -> float | None:
+    """Bytes/s of reads that are a stripe apart."""
+    if "stripe" not in rates or not rates["stripe"].cells:
+        return None
+    stripe_kib = rates["stripe"].number("stripe_kib")
+    cells = {cell.case[0]: cell.value for cell in rates["stripe"].cells}
+    return cells[stripe_kib] * MIB if stripe_kib in cells else None
+
+
+def _of_suite(rates: dict[str, Measurement], test: str, op: str) -> float | None:
+    """Bytes/s of a test of `suite`."""
+    if "suite" not in rates:
+        return None
+    found = [cell.value for cell in rates["suite"].cells if cell.case[:2] == (test, op)]
+    return found[0] * MIB if found else None
+
+
+def _all_rates(results: Measurement) -> float:
+    """The highest rate in bytes/s that a result shows."""
+    names = ("read_mib_per_s", "write_mib_per_s")
+    rates = [cell.value for cell in results.cells if cell.name in names or cell.unit == "MiB/s"]
+    return max(rates, default=0.0) * MIB

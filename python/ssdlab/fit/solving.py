@@ -1,0 +1,174 @@
+"""Least squares: the best factors for one combination of choices.
+
+The cost of a candidate is the sum of squares of log(twin / drive), in standard deviations, plus the
+prior's penalty (`parameters`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ssdlab.errors import TargetError
+from ssdlab.fit.direct_estimates import enlarge_buffer
+from ssdlab.fit.objective import Effort, Objective
+from ssdlab.fit.parameters import SearchSpace
+from ssdlab.profiles.toml_edit import set_values
+
+Floats = npt.NDArray[np.float64]
+STEP: Final = 0.05
+"""Step in log(factor) for derivatives; large, because a twin transfers whole pages."""
+FTOL: Final = 1e-3
+"""With several objectives, the search stops when the relative change of the cost is smaller."""
+MISSING_RESIDUAL: Final = 3.0
+"""Error of log(twin / drive) assumed for a value that the candidate twin does not have."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The logarithms of the best factors for one combination of choices, with errors.
+
+    `sigma` has their standard deviations. `excess` is chi squared per degree of freedom, but
+    at least 1.
+    """
+
+    choices: tuple[Any, ...]
+    log_factors: Floats
+    sigma: Floats
+    cost: float
+    excess: float = 1.0
+    jacobian: Floats | None = None
+
+
+def candidate_profile(
+    profile: str, space: SearchSpace, solution: Solution, source: str = ""
+) -> str:
+    """The profile's text with a solution applied; with a source, its numbers become `fitted`."""
+    changes: dict[str, Any] = {}
+    for choice, value in zip(space.choices, solution.choices, strict=True):
+        changes |= choice.changes(profile, value)
+    for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
+        changes |= scale.changes(profile, float(np.exp(log_factor)))
+    return set_values(profile, changes, source)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A combination of choices whose factors are to be fitted, with their start values."""
+
+    profile: str
+    objectives: Sequence[Objective]
+    space: SearchSpace
+    start: Solution
+    penalty: float
+    rounds: int
+    effort: Effort
+    jacobian: Floats | None = None
+    """If given, only rough steps with these derivatives are made."""
+
+
+def solve_all(tasks: list[Task], progress: Callable[[int], None]) -> list[Solution]:
+    """The solutions of all tasks that give a valid twin; `progress` gets the number done."""
+    solutions: list[Solution] = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        futures = [pool.submit(_solve, task) for task in tasks]
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                if (solution := future.result()) is not None:
+                    solutions.append(solution)
+                progress(done)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return solutions
+
+
+def _solve(task: Task) -> Solution | None:
+    """The best factors for the task's choices; None if these choices give no valid twin."""
+    from scipy.optimize import least_squares
+
+    space, choices = task.space, task.start.choices
+    prior_sigma = np.array([scale.prior_sigma for scale in space.scales])
+
+    @lru_cache(maxsize=2)
+    def data_residuals(point: bytes) -> Floats:
+        log_factors = np.frombuffer(point)
+        solution = Solution(choices, log_factors, prior_sigma, 0.0)
+        text = enlarge_buffer(candidate_profile(task.profile, space, solution))
+        parts = [_residuals(objective, text, task.effort) for objective in task.objectives]
+        return np.concatenate([np.empty(0), *parts])
+
+    low, high = (np.log([getattr(s, end) for s in space.scales]) for end in ("low", "high"))
+    start = np.clip(task.start.log_factors, low + 1e-6, high - 1e-6)
+
+    # Relative to the start: only from zero does least_squares limit its first step to length 1.
+    def residuals(moved: Floats) -> Floats:
+        log_factors = start + moved
+        return np.concatenate([data_residuals(log_factors.tobytes()), log_factors / prior_sigma])
+
+    if task.jacobian is not None:
+        try:
+            return _step(task, residuals, low - start, high - start, task.jacobian)
+        except TargetError:
+            return None
+
+    def jacobian(moved: Floats) -> Floats:
+        here = residuals(moved)
+        points = [moved + STEP * axis for axis in np.eye(len(moved))]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            there = list(pool.map(residuals, points))
+        return np.column_stack([(shifted - here) / STEP for shifted in there])
+
+    try:
+        if task.rounds == 1:  # the cost at the start, without a search
+            at_start = residuals(np.zeros(len(start)))
+            cost = float(at_start @ at_start) + task.penalty
+            return Solution(choices, start, start * 0.0, cost)
+        best = least_squares(
+            residuals,
+            np.zeros(len(start)),
+            jacobian,
+            bounds=(low - start, high - start),
+            max_nfev=task.rounds,
+            ftol=FTOL if len(task.objectives) > 1 else 1e-8,
+        )
+    except TargetError:
+        return None
+    sigma = np.sqrt(np.diag(np.linalg.inv(best.jac.T @ best.jac)))
+    data = best.fun[: -len(best.x)]
+    excess = max(1.0, float(data @ data) / max(1, len(data) - len(best.x)))
+    cost = 2.0 * float(best.cost) + task.penalty
+    return Solution(choices, start + best.x, sigma, cost, excess, best.jac)
+
+
+def _step(
+    task: Task, residuals: Callable[[Floats], Floats], low: Floats, high: Floats, jacobian: Floats
+) -> Solution:
+    """The best of a few Gauss-Newton steps with the derivatives of another combination."""
+    moved = np.zeros(len(low))
+    at = residuals(moved)
+    best, least = moved, float(at @ at)
+    inverse = np.linalg.pinv(jacobian)
+    for _ in range(task.rounds):
+        moved = np.clip(best - inverse @ at, low, high)
+        there = residuals(moved)
+        if not float(there @ there) < least:
+            break
+        best, at, least = moved, there, float(there @ there)
+    sigma = np.sqrt(np.diag(inverse @ inverse.T))
+    start = task.start
+    return Solution(start.choices, start.log_factors + best, sigma, least + task.penalty)
+
+
+def _residuals(objective: Objective, text: str, effort: Effort) -> Floats:
+    """log(twin / drive) of each value, in standard deviations."""
+    logs: Floats = np.log(objective.simulate(text, effort) / objective.measured)
+    limit = MISSING_RESIDUAL
+    return np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma

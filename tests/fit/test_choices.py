@@ -1,0 +1,61 @@
+"""Choices of the geometry keep what the results show: the size of a program, and all dies."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssdlab import profiles
+from ssdlab.device import describe_twin
+from ssdlab.fit.choices import Choice
+from ssdlab.fit.parameters import DIES_MAX, PAGE, search_space
+from ssdlab.profiles.toml_edit import get_value
+
+START = "toshiba-xg5"
+KNOWN = ("flash.dies_per_channel",)
+
+
+def _choice(key: str, experiments: tuple[str, ...], known: tuple[str, ...] = ()) -> Choice:
+    space = search_space(profiles.load(START), experiments, known)
+    [choice] = [choice for choice in space.choices if choice.key == key]
+    return choice
+
+
+@pytest.mark.parametrize("size", ["4 KiB", "8 KiB", "64 KiB", "128 KiB"])
+def test_a_multi_plane_page_has_the_chosen_size_whatever_the_planes(size: str) -> None:
+    choice = _choice(PAGE, ("split",))
+    text = choice.apply(profiles.load(START), size)
+    twin = describe_twin("box", text)
+    assert twin["planes"] * twin["page_bytes"] == int(size.removesuffix(" KiB")) << 10
+    assert choice.value_in(text) == size
+
+
+def test_the_start_profiles_own_page_is_among_the_choices_and_costs_nothing() -> None:
+    choice = _choice(PAGE, ("suite",))
+    own = choice.value_in(profiles.load(START))
+    assert dict(zip(choice.values, choice.penalties, strict=True))[own] == 0
+    assert len(choice.values) >= 6
+
+
+def test_another_number_of_channels_keeps_the_dies() -> None:
+    choice = _choice("flash.channels", ("split",), KNOWN)
+    dies = describe_twin("box", profiles.load(START))["dies"]
+    for value in choice.values:
+        text = choice.apply(profiles.load(START), value)
+        assert get_value(text, "flash.channels") == value
+        assert describe_twin("box", text)["dies"] == dies
+
+
+def test_dies_that_no_stripe_shows_are_searched_far_from_the_start_profile() -> None:
+    choice = _choice("flash.dies_per_channel", ("split", "suite"))
+    channels = get_value(profiles.load(START), "flash.channels")
+    assert min(choice.values) == 1
+    assert max(choice.values) * channels == DIES_MAX
+    space = search_space(profiles.load(START), ("split",))
+    assert "flash.channels" not in {choice.key for choice in space.choices}, "dies are not known"
+
+
+def test_the_kind_of_cache_is_searched_only_if_there_is_one() -> None:
+    cached = search_space(profiles.load("samsung-970-evo-plus-500"), ("suite",))
+    assert "slc.mode" in {choice.key for choice in cached.choices}
+    without = search_space(profiles.load(START), ("suite",))
+    assert "slc.mode" not in {choice.key for choice in without.choices}

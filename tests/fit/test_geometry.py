@@ -1,0 +1,148 @@
+"""A drive whose planes, page and cache differ from those of the start profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ssdlab import profiles
+from ssdlab.analysis.cells import Cell
+from ssdlab.device import describe_twin
+from ssdlab.experiments.split import analysis as split_analysis
+from ssdlab.experiments.split import measure as split
+from ssdlab.experiments.steady import analysis as steady_analysis
+from ssdlab.experiments.steady import measure as steady
+from ssdlab.experiments.stripe import analysis as stripe_analysis
+from ssdlab.experiments.stripe import measure as stripe
+from ssdlab.experiments.suite import analysis as suite_analysis
+from ssdlab.experiments.suite import measure as suite
+from ssdlab.fit.first_guess import guess
+from ssdlab.fit.fitted import Fitted, fit
+from ssdlab.fit.lasting import lasting_estimates
+from ssdlab.fit.measurement import Measurement, measured_cells
+from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of, with_whole_cache
+from ssdlab.fit.parameters import PAGE, search_space
+from ssdlab.fit.results import FitInput
+from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
+from ssdlab.records import Finding
+
+UNLIKE = {
+    "flash.channels": 4,
+    "flash.dies_per_channel": 2,
+    "flash.planes": 1,
+    "flash.page": "8 KiB",
+    "flash.read": "80 us",
+    "flash.program": "600 us",
+    "ftl.chunk": "32 KiB",
+    "ftl.read_ahead": None,
+    "ftl.read_portion": None,
+    "ftl.read_portions": None,
+}
+START = "samsung-970-evo-plus-500"
+
+
+def _truth() -> str:
+    return set_values(profiles.load("toshiba-xg5"), UNLIKE)
+
+
+def _measure(text: str, name: str, modules: tuple[Any, Any], plan: Any) -> Measurement:
+    experiment, analysis = modules
+    session = candidate_session(text)
+    experiment.measure(session, plan)
+    conclusion = analysis.conclude(evidence_of(session, plan))
+    cells = measured_cells(name, conclusion.measures)
+    parameters = {**plan.parameters(), "drive_mib": CAPACITY / MIB}
+    return Measurement(name, "box", "box", cells, conclusion.findings, parameters)
+
+
+def _stripe(text: str) -> Measurement:
+    return _measure(text, "stripe", (stripe, stripe_analysis), stripe.Plan(128 * MIB, 2, 4096, 5))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Fitted:
+    text = _truth()
+    results = (
+        _stripe(text),
+        _measure(text, "split", (split, split_analysis), split.Plan(64 * MIB, 1, seed=5)),
+        _measure(text, "suite", (suite, suite_analysis), suite.Plan(64 * MIB, 0.3, 1, 5)),
+    )
+    start = set_value(remove_table(profiles.load(START), "slc"), "buffer.size", "8 MiB")
+    return fit(start, FitInput(results), "test")
+
+
+def test_the_multi_plane_page_is_found_and_with_it_the_times_of_the_flash(fitted: Fitted) -> None:
+    twin = describe_twin("box", fitted.profile, CAPACITY)
+    assert twin["planes"] * twin["page_bytes"] == 8 << 10
+    found = {each.key: each for each in fitted.parameters}
+    assert found[PAGE].determined
+    reads = [float(text.split()[0]) for text in get_value(fitted.profile, "flash.read")]
+    assert sum(reads) / len(reads) == pytest.approx(80, rel=0.05)
+    program = float(get_value(fitted.profile, "flash.program").split()[0])
+    assert program == pytest.approx(600, rel=0.1)
+    assert "flash.page" not in fitted.assumed
+
+
+def test_the_channels_are_searched_and_those_of_the_drive_are_in_the_interval(
+    fitted: Fitted,
+) -> None:
+    [channels] = [each for each in fitted.parameters if each.key == "flash.channels"]
+    assert channels.start == 8
+    assert channels.low <= 4 <= channels.high
+    assert describe_twin("box", fitted.profile)["dies"] == 8
+
+
+def test_a_program_time_is_not_determined_if_no_result_tests_the_page() -> None:
+    findings = {"lasting_mib_per_s": Finding(200.0, "", None, None, "")}
+    results = (_stripe(_truth()), Measurement("cache", "", "box", findings=findings))
+    fitted = fit(profiles.load("toshiba-xg5"), FitInput(results), "test")
+    [program] = [each for each in fitted.parameters if each.key == "flash.program"]
+    assert program.assumes == ("flash.planes", "flash.page")
+    assert not program.determined
+    [read] = [each for each in fitted.parameters if each.key == "flash.read"]
+    assert read.determined
+    assert read.assumes == ()
+
+
+@pytest.mark.parametrize(("drive_mib", "cache_mib"), [(1024, 45), (500e9 / MIB, 1024)])
+def test_a_candidate_has_a_cache_as_large_as_the_drive(drive_mib: float, cache_mib: int) -> None:
+    results = Measurement("suite", "", "box", parameters={"drive_mib": drive_mib})
+    text = with_whole_cache(profiles.load(START), results)
+    slc_mib = describe_twin("box", text, CAPACITY)["slc_bytes"] / MIB
+    assert slc_mib == pytest.approx(cache_mib, rel=0.05)
+
+
+def test_spare_behind_a_cache_comes_from_the_lasting_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ssdlab.fit.lasting.SPARES", (0.13, 0.19, 0.28))
+    monkeypatch.setattr("ssdlab.fit.lasting.REFINEMENTS", 1)
+    cache = {"slc.size": "32000 MiB", "slc.mode": "static", "slc.program": "150 us"}
+    truth = set_values(_truth(), {**cache, "ftl.spare": 0.2})
+    plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=3.0, seed=5)
+    results = _measure(truth, "steady", (steady, steady_analysis), plan)
+    assert [cell.name for cell in results.cells] == ["iops"] * 10
+    start = set_value(truth, "ftl.spare", 0.07)
+    [spare, mode] = lasting_estimates(start, FitInput((results,)), ("static",))
+    assert spare.value == pytest.approx(0.2, rel=0.1)
+    assert spare.low < 0.2 < spare.high
+    assert mode.value == "static"
+
+
+def test_the_search_starts_from_the_rates_that_results_show() -> None:
+    start = profiles.load("wd-sn850")
+    results = (
+        Measurement(
+            "stripe", "", "box", (Cell((512.0,), "read_mib_per_s", 62.5),),
+            {"stripe_kib": Finding(512.0, "KiB", None, None, "")},
+        ),
+        Measurement(
+            "suite", "", "box", (Cell(("random 4k", "read"), "mean", 39.0625, unit="MiB/s"),)
+        ),
+    )  # fmt: skip
+    space = search_space(start, ("stripe", "suite"))
+    text = guess(start, results, space, "test")
+    assert float(get_value(text, "flash.read").split()[0]) == pytest.approx(62.5)
+    overhead = float(get_value(text, "link.read_overhead").split()[0])
+    assert overhead == pytest.approx(0.8 * (100 - 62.5), rel=0.01)
