@@ -138,7 +138,10 @@ def score_cache(drive: RandomDrive) -> dict[str, Score]:
     capacity = int(shape["capacity_bytes"])
     conclusion = run(drive, cache, cache_analysis, cache.plan_for(Cache(), capacity, drive.seed))
     findings = conclusion.findings
-    scores = {"cache buffer": grade(findings.get("buffer_mib"), shape["buffer_bytes"] / MIB, 0.15)}
+    scores = {}
+    buffer = findings.get("buffer_mib")
+    if _buffer_fills(drive) or (buffer is not None and buffer.value is not None):
+        scores["cache buffer"] = grade(buffer, shape["buffer_bytes"] / MIB, 0.15)
     found = findings.get("slc_mib")
     scores["cache slc"] = grade(found, _slc_mib(drive) if "slc" in drive.values else 0.0)
     if found is not None and found.value == 0 and not _slc_is_faster(drive):
@@ -146,18 +149,31 @@ def score_cache(drive: RandomDrive) -> dict[str, Score]:
     return scores
 
 
+def _write_rate(drive: RandomDrive, program: str) -> float:
+    """Bytes per second that flash programs, with the program time of this key."""
+    shape = drive.describe()
+    row = shape["dies"] * shape["planes"] * shape["page_bytes"]
+    channel = drive.get("flash.channels") * 1e6 * float(drive.get("flash.channel_bandwidth")[:-5])
+    return float(min(channel, row / (1e-6 * float(drive.get(program).split()[0]))))
+
+
+def _link_rate(drive: RandomDrive) -> float:
+    return 1e6 * float(drive.get("link.bandwidth").split()[0])
+
+
+def _buffer_fills(drive: RandomDrive) -> bool:
+    """Whether the link brings more than flash programs: otherwise no host can see the buffer."""
+    return _link_rate(drive) > 1.1 * _write_rate(drive, "flash.program")
+
+
 def _slc_is_faster(drive: RandomDrive) -> bool:
     """Whether writes of the SLC cache are faster, so that it can be seen."""
     if "slc" not in drive.values:
         return False
-    shape = drive.describe()
-    row = shape["dies"] * shape["planes"] * shape["page_bytes"]
-    channel = drive.get("flash.channels") * 1e6 * float(drive.get("flash.channel_bandwidth")[:-5])
     direct, cached = (
-        min(channel, row / (1e-6 * float(drive.get(key).split()[0])))
-        for key in ("flash.program", "slc.program")
+        min(_link_rate(drive), _write_rate(drive, key)) for key in ("flash.program", "slc.program")
     )
-    return bool(cached > 1.25 * direct)
+    return cached > 1.25 * direct
 
 
 def _slc_mib(drive: RandomDrive) -> float:
