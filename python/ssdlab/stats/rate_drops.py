@@ -26,6 +26,7 @@ STEEP_FACTOR: Final = 1.4
 """When a buffer or cache is full, the rate decreases by at least this factor."""
 GENTLE_FACTOR: Final = 1.08
 """If no drop is steep, a full buffer may still show as one by this factor."""
+_GENTLE_FROM: Final = 2 << 20  # bytes: the ramp of a queue of 16 requests of 128 KiB
 _SLICES: Final = 400  # equal parts of the bytes
 _MEDIAN: Final = 5  # slices in the running median
 _WIDTH: Final = 6  # slices within which a drop happens
@@ -245,5 +246,16 @@ def _steep_drops(progress: Progress, stop: float, steep: float) -> list[RateDrop
 
 
 def steepness(progress: Progress) -> float:
-    """The least factor of this drive's drops: gentle if it has no steep one."""
-    return STEEP_FACTOR if last_drop(progress) is not None else GENTLE_FACTOR
+    """The least factor of this drive's drops: gentle if it has no steep one.
+
+    A gentle drop counts only if the rate after it lasts to the end, and not among the first
+    requests.
+    """
+    if last_drop(progress) is None:
+        drop = last_drop(progress, steep=GENTLE_FACTOR)
+        if drop is not None and drop.at > _GENTLE_FROM:
+            part = progress.written / _SAMPLES
+            end = part / float(progress.between(progress.written - part, progress.written, 1)[0])
+            if end * GENTLE_FACTOR > drop.after:
+                return GENTLE_FACTOR
+    return STEEP_FACTOR

@@ -47,10 +47,12 @@ RECOVERED: Final = 0.95
 _EARLY: Final = 0.5  # an early drop must come before this share of the last drop's position
 _DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
 _BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger ...
-_CACHE_MIN: Final = 32 * MIB  # ... and SLC caches rarely smaller
+_CACHE_MIN: Final = 40 * MIB  # ... and SLC caches rarely smaller
 _SAME_RATE: Final = 0.1  # relative difference of two rates that count as equal
 _SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with an SLC cache
 _SMALL: Final = ("emptied", "paused")  # passes of their own, by small requests
+_SURE_BELOW: Final = 16 * MIB  # above it, a part of an SLC cache may be what pauses free
+_HIDDEN: Final = (*_SMALL, "again")  # passes whose curves are not shown
 _POINTS: Final = 90  # rows per curve
 
 
@@ -77,7 +79,7 @@ class _Flushes:
 def conclude(evidence: Evidence) -> Conclusion:
     """The curves of all passes as rows, the two sizes, and the idle time that empties the cache."""
     passes = write_passes(evidence)
-    measures = [row for each in passes if each.case not in _SMALL for row in _rows(each)]
+    measures = [row for each in passes if each.case not in _HIDDEN for row in _rows(each)]
     ended = ENDINGS[evidence.outcome]
     if not passes or passes[0].case != "first":
         return Conclusion(measures, {}, f"{ended} before anything was written: no result.")
@@ -164,6 +166,8 @@ def _findings(
     is_steep = last.before > STEEP_FACTOR * last.after
     pauses = [each for each in passes if is_steep and each.case == "paused"]
     freed = plateau(pauses, last.after)
+    if freed is not None and freed.size.low > _SURE_BELOW and not freed.is_steady:
+        freed = None if freed.position < _SHARED * capacity else freed
     sizes = _sizes(passes, capacity, _flushes(evidence), freed)
     if sizes is None:
         sizes = _unflushed(first, freed, refill, capacity)

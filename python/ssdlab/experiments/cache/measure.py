@@ -147,7 +147,8 @@ def measure(session: RunSession, plan: Plan) -> None:
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    if plan.trims and _supports_trim(session):
+    trims = plan.trims and _supports_trim(session)
+    if trims:
         size = max(plan.size, plan.drive)
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", size))
     idle = session.run(Step("flush", "flushing the idle drive", "fill"), Job(op="flush"))
@@ -180,6 +181,11 @@ def measure(session: RunSession, plan: Plan) -> None:
                 "a larger --size.",
             )
         _find_rest(session, plan, drop.at, parts, steep)
+    if trims:  # all that was overwritten would soon have to be collected
+        session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
+        _write(
+            session, Step("write", "writing in order again", "fill", 1, case="again"), parts.job(0)
+        )
     if full.seconds - idle.seconds > FLUSH_WAIT_S:
         _time_programs(session)
         _fill_again(session, plan, after_flush or drop)
