@@ -43,6 +43,11 @@ class RandomDrive:
             return drive
         return cast(Drive, NoisyDrive(drive, self.noise, random.Random(self.seed)))
 
+    def without(self, section: str) -> RandomDrive:
+        """The same drive without a section of its profile, such as `slc`."""
+        values = {name: keys for name, keys in self.values.items() if name != section}
+        return RandomDrive(self.seed, _toml(values), values, self.noise)
+
     def describe(self) -> dict[str, Any]:
         """The geometry that the model derives from the profile."""
         return describe_twin("random", self.profile)
@@ -86,6 +91,25 @@ class NoisyDrive:
         factor = max(0.5, self._random.gauss(1.0, self._noise))
         duration_ns = (outcome["end_ns"] - outcome["start_ns"]) * factor
         return {**outcome, "end_ns": outcome["start_ns"] + int(duration_ns)}
+
+
+class TrimlessDrive:
+    """A drive that reports success for a trim and drops it, as a layer above a drive may do."""
+
+    def __init__(self, drive: Drive) -> None:
+        """`drive` never receives a trim."""
+        self._drive = drive
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._drive, name)
+
+    def run(self, job: str, watch: Any = None) -> dict[str, Any]:
+        """Runs a job; instead of a trim, reads one block, so that time passes."""
+        values = json.loads(job)
+        if values["op"] == "trim":
+            values |= {"op": "read", "amount_bytes": values["block_bytes"]}
+        outcome: dict[str, Any] = self._drive.run(json.dumps(values), watch)
+        return outcome
 
 
 def random_drive(seed: int, capacity: int = 2048 * MIB) -> RandomDrive:

@@ -1,6 +1,7 @@
 """Scores the probes on random drives: how often each is right, undetermined or confidently wrong.
 
 Usage: PYTHONPATH=tools python bench/twins/score.py [--drives 100] [--seed 0] [--probe NAME]... [-v]
+                                                 [--json FILE]
 
 Each probe sees only what it would see of a real drive: no profile, and no counters. A finding is
 exact if it is within the tolerance below of the truth (which comes from the profile, or from a far
@@ -10,17 +11,24 @@ longer run), undetermined if the probe says that it could not tell, and otherwis
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any, Final
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, cast
 
-from random_drives import MIB, RandomDrive, random_drive
+from random_drives import MIB, RandomDrive, TrimlessDrive, random_drive
 from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.device import Drive
 from ssdlab.experiments.cache import analysis as cache_analysis
 from ssdlab.experiments.cache import measure as cache
 from ssdlab.experiments.cache.parameters import Cache
+from ssdlab.experiments.fragments import analysis as fragments_analysis
+from ssdlab.experiments.fragments import measure as fragments
+from ssdlab.experiments.fragments.parameters import Fragments
 from ssdlab.experiments.fsync import analysis as fsync_analysis
 from ssdlab.experiments.fsync import measure as fsync
 from ssdlab.experiments.split import analysis as split_analysis
@@ -29,9 +37,13 @@ from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
+from ssdlab.experiments.trim import measure_twin as trim
+from ssdlab.experiments.trim import twin_analysis as trim_analysis
+from ssdlab.experiments.trim.plan import Plan as TrimPlan
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import RunSession
+from ssdlab.target import Directory
 
 EXACT, UNDETERMINED, WRONG = "exact", "undetermined", "wrong"
 TOLERANCE: Final = 0.10
@@ -126,7 +138,10 @@ def score_cache(drive: RandomDrive) -> dict[str, Score]:
     capacity = int(shape["capacity_bytes"])
     conclusion = run(drive, cache, cache_analysis, cache.plan_for(Cache(), capacity, drive.seed))
     findings = conclusion.findings
-    scores = {"cache buffer": grade(findings.get("buffer_mib"), shape["buffer_bytes"] / MIB, 0.15)}
+    scores = {}
+    buffer = findings.get("buffer_mib")
+    if _buffer_fills(drive) or (buffer is not None and buffer.value is not None):
+        scores["cache buffer"] = grade(buffer, shape["buffer_bytes"] / MIB, 0.15)
     found = findings.get("slc_mib")
     scores["cache slc"] = grade(found, _slc_mib(drive) if "slc" in drive.values else 0.0)
     if found is not None and found.value == 0 and not _slc_is_faster(drive):
@@ -134,18 +149,31 @@ def score_cache(drive: RandomDrive) -> dict[str, Score]:
     return scores
 
 
+def _write_rate(drive: RandomDrive, program: str) -> float:
+    """Bytes per second that flash programs, with the program time of this key."""
+    shape = drive.describe()
+    row = shape["dies"] * shape["planes"] * shape["page_bytes"]
+    channel = drive.get("flash.channels") * 1e6 * float(drive.get("flash.channel_bandwidth")[:-5])
+    return float(min(channel, row / (1e-6 * float(drive.get(program).split()[0]))))
+
+
+def _link_rate(drive: RandomDrive) -> float:
+    return 1e6 * float(drive.get("link.bandwidth").split()[0])
+
+
+def _buffer_fills(drive: RandomDrive) -> bool:
+    """Whether the link brings more than flash programs: otherwise no host can see the buffer."""
+    return _link_rate(drive) > 1.1 * _write_rate(drive, "flash.program")
+
+
 def _slc_is_faster(drive: RandomDrive) -> bool:
     """Whether writes of the SLC cache are faster, so that it can be seen."""
     if "slc" not in drive.values:
         return False
-    shape = drive.describe()
-    row = shape["dies"] * shape["planes"] * shape["page_bytes"]
-    channel = drive.get("flash.channels") * 1e6 * float(drive.get("flash.channel_bandwidth")[:-5])
     direct, cached = (
-        min(channel, row / (1e-6 * float(drive.get(key).split()[0])))
-        for key in ("flash.program", "slc.program")
+        min(_link_rate(drive), _write_rate(drive, key)) for key in ("flash.program", "slc.program")
     )
-    return bool(cached > 1.25 * direct)
+    return cached > 1.25 * direct
 
 
 def _slc_mib(drive: RandomDrive) -> float:
@@ -181,6 +209,74 @@ def score_split(drive: RandomDrive) -> dict[str, Score]:
     return {"split": grade(finding, truth)}
 
 
+def score_fragments(drive: RandomDrive) -> dict[str, Score]:
+    """Slowdown of fragmented files, and its cause.
+
+    The truth comes from the drive without noise, with more repeats at other addresses. The cause is
+    known from pieces that were written one after the other: they have the same commands, but no
+    more conflicts than a file in one piece has. An SLC cache would hold them and not the others, so
+    the truth about the cause is that of the drive without its cache.
+    """
+    capacity = int(drive.describe()["capacity_bytes"]) // MIB * MIB
+    plan = fragments.plan(Fragments(size=capacity), Directory("."), drive.seed)
+    findings = run(drive, fragments, fragments_analysis, plan).findings
+    silent = replace(drive, noise=0.0)
+    more = replace(plan, repeats=2 * plan.repeats, seed=drive.seed + 1, degrees=plan.degrees[-1:])
+    truth = run(silent, fragments, fragments_analysis, more)
+    uncached = silent.without("slc")
+    main = replace(more, gaps=more.gaps[:1])
+    both = run(uncached, fragments, fragments_analysis, main)
+    one_stream = replace(main, order="file")
+    split_only = run(uncached, fragments, fragments_analysis, one_stream)
+    scores: dict[str, Score] = {}
+    for depth in plan.depths:
+        for gap, suffix in (("worst", ""), ("random", "_random")):
+            name = f"slowdown_depth_{depth}{suffix}"
+            scores[f"fragments {name}"] = grade(findings[name], _slowdown(truth, gap, depth))
+        total, split_part = (_slowdown(each, "worst", depth) - 1 for each in (both, split_only))
+        name = f"cause_depth_{depth}"
+        scores[f"fragments {name}"] = _grade_cause(findings[name], total, split_part)
+    return scores
+
+
+def _slowdown(conclusion: Conclusion, gap: str, depth: int) -> float:
+    rows = [row for row in conclusion.measures if (row["gap"], row["queue_depth"]) == (gap, depth)]
+    most = max(rows, key=lambda row: int(row["degree"]))
+    return float(most["read_ms"] / most["whole_ms"])
+
+
+def _grade_cause(finding: Finding, excess: float, split_part: float) -> Score:
+    """The grade of a cause; where two are nearly equal, either is right."""
+    limit = fragments_analysis.SLOWDOWN_MIN
+    allowed = set()
+    if 1 + excess < (1 + TOLERANCE / 2) * limit:
+        allowed.add(fragments_analysis.NONE)
+    if 1 + excess > (1 - TOLERANCE / 2) * limit:
+        if split_part > 0.4 * excess:
+            allowed.add(fragments_analysis.SPLITTING)
+        if split_part < 0.6 * excess:
+            allowed.add(fragments_analysis.CONFLICTS)
+    shown = f"{finding.value}: {finding.why}; truth: {split_part:.3f} of {excess:.3f} is splitting"
+    if finding.value is None:
+        return UNDETERMINED, shown
+    return (EXACT if finding.value in allowed else WRONG), shown
+
+
+def score_trim(drive: RandomDrive) -> dict[str, Score]:
+    """Whether a trim reaches the flash, on the drive and behind a layer that drops trims."""
+    scores = {}
+    for name, opened in (("trim", drive.open()), ("trim dropped", TrimlessDrive(drive.open()))):
+        plan = TrimPlan(seed=drive.seed)
+        session = RunSession(OpenTarget(cast(Drive, opened), {"kind": "twin", **drive.describe()}))
+        session.run_plan(trim.measure_reach, plan)
+        evidence = Evidence(session.recording.tables(), plan.parameters(), virtual=True)
+        finding = trim_analysis.reach_of(evidence)
+        right = finding.value is (name == "trim")
+        word = UNDETERMINED if finding.value is None else EXACT if right else WRONG
+        scores[name] = word, f"{finding.value}: {finding.why}"
+    return scores
+
+
 PROBES: Final[dict[str, Callable[[RandomDrive], dict[str, Score]]]] = {
     "stripe": score_stripe,
     "steady": score_steady,
@@ -188,6 +284,8 @@ PROBES: Final[dict[str, Callable[[RandomDrive], dict[str, Score]]]] = {
     "cache": score_cache,
     "fsync": score_fsync,
     "split": score_split,
+    "fragments": score_fragments,
+    "trim": score_trim,
 }
 
 
@@ -203,6 +301,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--probe", action="append", choices=PROBES)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--json", type=Path, help="write the numbers to this file, too")
     parser.add_argument("-v", "--verbose", action="store_true", help="print wrong and undetermined")
     options = parser.parse_args()
     tally: dict[str, Counter[str]] = {}
@@ -218,6 +317,11 @@ def main() -> None:
     for name, counts in tally.items():
         cells = " | ".join(f"{counts[w]}" for w in (EXACT, UNDETERMINED, WRONG))
         print(f"| {name} | {cells} |")
+    if options.json is not None:
+        words = (EXACT, UNDETERMINED, WRONG)
+        table = {name: {word: counts[word] for word in words} for name, counts in tally.items()}
+        scores = {"seed": options.seed, "drives": options.drives, "findings": table}
+        options.json.write_text(json.dumps(scores, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,9 @@ MIN_FACTOR: Final = 1.25
 """A decrease of the rate by a smaller factor is not a drop."""
 STEEP_FACTOR: Final = 1.4
 """When a buffer or cache is full, the rate decreases by at least this factor."""
+GENTLE_FACTOR: Final = 1.08
+"""If no drop is steep, a full buffer may still show as one by this factor."""
+_GENTLE_FROM: Final = 2 << 20  # bytes: the ramp of a queue of 16 requests of 128 KiB
 _SLICES: Final = 400  # equal parts of the bytes
 _MEDIAN: Final = 5  # slices in the running median
 _WIDTH: Final = 6  # slices within which a drop happens
@@ -62,7 +65,9 @@ class RateDrop:
         return max(0.0, self.at - self.after * self.seconds)
 
 
-def rate_drops(progress: Progress, stop: float | None = None) -> tuple[RateDrop, ...]:
+def rate_drops(
+    progress: Progress, stop: float | None = None, factor: float = MIN_FACTOR
+) -> tuple[RateDrop, ...]:
     """The drops within the first `stop` bytes, in order; empty if too little was written."""
     stop = progress.written if stop is None else min(stop, progress.written)
     if stop <= 0 or progress.intervals_between(0.0, stop) < 4 * _WIDTH:
@@ -70,7 +75,7 @@ def rate_drops(progress: Progress, stop: float | None = None) -> tuple[RateDrop,
     marks = np.linspace(0.0, stop, _SLICES + 1)
     seconds = np.concatenate(([0.0], np.cumsum(progress.between(0.0, stop, _SLICES))))
     drops: list[int] = []
-    for slice_number in _candidates(np.diff(seconds)):
+    for slice_number in _candidates(np.diff(seconds), factor):
         level = (float(marks[drops[-1]]) if drops else 0.0, float(marks[slice_number]))
         is_resolved = not drops or progress.intervals_between(*level) >= _MIN_INTERVALS
         if is_resolved and _is_slower_after(progress, *level):
@@ -83,14 +88,14 @@ def rate_drops(progress: Progress, stop: float | None = None) -> tuple[RateDrop,
     return tuple(result)
 
 
-def _candidates(cost: Numbers) -> list[int]:
+def _candidates(cost: Numbers, factor: float) -> list[int]:
     """Slices where the running median of the cost per byte rises above all earlier medians."""
     smooth = _running_median(cost)
     highest = np.maximum.accumulate(smooth)
     candidates: list[int] = []
     last = -_MIN_GAP
     for at in range(2, len(cost) - _WIDTH):
-        if float(np.median(smooth[at : at + _WIDTH])) < MIN_FACTOR * highest[at - 1]:
+        if float(np.median(smooth[at : at + _WIDTH])) < factor * highest[at - 1]:
             continue
         if at - last >= _MIN_GAP:
             candidates.append(at)
@@ -166,13 +171,15 @@ def _fit_line(x: Numbers, t: Numbers, selected: NDArray[np.bool_]) -> tuple[floa
     return max(float(slope), 1e-15), float(offset)
 
 
-def last_drop(progress: Progress, stop: float | None = None) -> RateDrop | None:
-    """The last drop by `STEEP_FACTOR` or more within the first `stop` bytes, or None.
+def last_drop(
+    progress: Progress, stop: float | None = None, steep: float = STEEP_FACTOR
+) -> RateDrop | None:
+    """The last drop by a factor of `steep` or more within the first `stop` bytes, or None.
 
     If it is among the first slices, the search is repeated on fewer bytes at a higher resolution.
     Intervals of a millisecond are tried first, because flash takes data in bursts.
     """
-    drops = _search(progress, stop, _last_drop)
+    drops = _search(progress, stop, partial(_last_drop, steep=steep))
     return max(drops, key=lambda drop: drop.at, default=None)
 
 
@@ -205,17 +212,17 @@ def _search(
     return [coarse if smooth.intervals_between(0.0, coarse.at) >= _COARSE_MIN else fine]
 
 
-def _last_drop(progress: Progress, stop: float | None = None) -> RateDrop | None:
+def _last_drop(progress: Progress, stop: float | None, steep: float) -> RateDrop | None:
     stop, drop = progress.written if stop is None else min(stop, progress.written), None
     for _ in range(_ZOOMS):
-        steep = _steep_drops(progress, stop)
-        if steep:
-            drop = steep[-1]
+        found = _steep_drops(progress, stop, steep)
+        if found:
+            drop = found[-1]
             break
         stop /= _ZOOM
     if drop is None or drop.at > stop / _ZOOM:
         return drop
-    finer = _steep_drops(progress, _ZOOM * drop.at)
+    finer = _steep_drops(progress, _ZOOM * drop.at, steep)
     same = [each for each in finer if drop.low <= each.at <= drop.high]
     return same[-1] if same else drop
 
@@ -223,7 +230,8 @@ def _last_drop(progress: Progress, stop: float | None = None) -> RateDrop | None
 def _first_drop(progress: Progress, stop: float | None, least: float) -> RateDrop | None:
     drop, stop = None, progress.written if stop is None else stop
     for _ in range(_ZOOMS):
-        steep = [drop for drop in _steep_drops(progress, stop) if drop.at >= least]
+        drops = _steep_drops(progress, stop, STEEP_FACTOR)
+        steep = [drop for drop in drops if drop.at >= least]
         if steep:
             drop = steep[0]
         elif drop is not None:
@@ -232,6 +240,22 @@ def _first_drop(progress: Progress, stop: float | None, least: float) -> RateDro
     return drop
 
 
-def _steep_drops(progress: Progress, stop: float) -> list[RateDrop]:
-    drops = rate_drops(progress, stop)
-    return [drop for drop in drops if drop.before >= STEEP_FACTOR * drop.after]
+def _steep_drops(progress: Progress, stop: float, steep: float) -> list[RateDrop]:
+    drops = rate_drops(progress, stop, min(MIN_FACTOR, steep))
+    return [drop for drop in drops if drop.before >= steep * drop.after]
+
+
+def steepness(progress: Progress) -> float:
+    """The least factor of this drive's drops: gentle if it has no steep one.
+
+    A gentle drop counts only if the rate after it lasts to the end, and not among the first
+    requests.
+    """
+    if last_drop(progress) is None:
+        drop = last_drop(progress, steep=GENTLE_FACTOR)
+        if drop is not None and drop.at > _GENTLE_FROM:
+            part = progress.written / _SAMPLES
+            end = part / float(progress.between(progress.written - part, progress.written, 1)[0])
+            if end * GENTLE_FACTOR > drop.after:
+                return GENTLE_FACTOR
+    return STEEP_FACTOR

@@ -38,12 +38,14 @@ CACHED: Final = {
 BUFFERED: Final = {
     "small": replace(SMALL, buffer="2 MiB"),
     "capacitors": replace(SMALL, buffer="16 MiB", capacitors=True),
+    "capacitors, 64 MiB": replace(SMALL, buffer="64 MiB", capacitors=True),
+    "little faster than flash": replace(SMALL, buffer="4 MiB", link="135 MiB/s"),
 }
 
 
 @cache
-def _measured(twin: KnownTwin) -> Conclusion:
-    plan = Plan(size=SIZE, trims=True)
+def _measured(twin: KnownTwin, drive: int = 0) -> Conclusion:
+    plan = Plan(size=SIZE, trims=True, drive=drive)
     with (
         tempfile.TemporaryDirectory() as folder,
         open_for_run(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as opened,
@@ -130,6 +132,20 @@ def test_without_a_drop_there_are_no_sizes_but_a_reason() -> None:
     assert conclusion.verdict.startswith("No drop in speed")
 
 
+def test_a_cache_that_is_emptied_as_fast_as_the_buffer_hides_it() -> None:
+    conclusion = _measured(replace(CACHED["as fast as the link"], capacitors=True))
+    assert [conclusion.findings[name].value for name in ("buffer_mib", "slc_mib")] == [None, None]
+    assert "either a buffer of" in conclusion.findings["slc_mib"].why
+
+
+def test_a_link_as_slow_as_flash_shows_no_cache_on_the_whole_drive() -> None:
+    conclusion = _measured(replace(SMALL, link="50 MiB/s", slc=STATIC), drive=2 << 30)
+    assert conclusion.findings["slc_mib"].value == 0
+    assert conclusion.findings["buffer_mib"].value is None
+    assert "never full" in conclusion.findings["buffer_mib"].why
+    assert "no SLC cache makes writes in order faster" in conclusion.verdict
+
+
 def test_the_rows_are_the_write_curves() -> None:
     rows = _measured(CACHED["static"]).measures
     first = [row for row in rows if row["case"] == "first"]
@@ -155,6 +171,9 @@ def test_the_region_is_half_of_a_drive_or_an_eighth_if_quick() -> None:
     assert plan_for(Cache(), 1 << 30, 0).size == 512 * MIB
     assert plan_for(Cache(quick=True), 1 << 30, 0).size == 128 * MIB
     assert plan_for(Cache(quick=True), None, 0).size == 1 << 30
+    assert plan_for(Cache(), 1 << 30, 0).drive == 1 << 30
+    assert plan_for(Cache(quick=True), 1 << 30, 0).drive == 0
+    assert plan_for(Cache(size=256 * MIB), 1 << 30, 0).drive == 0
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,21 @@ def test_repeats_that_vary_too_much_give_no_cause() -> None:
     assert conclude(_evidence(times)).findings["cause"].value == "none"
 
 
+def test_a_slowdown_that_depends_on_the_place_is_an_interval_without_a_value() -> None:
+    times = {
+        ("worst", 256): (FAST[0], (8.0, 16.0, 8.1, 16.1)),
+        ("in order", 1): (FAST[0], (4.0, 4.1, 4.0, 4.1)),
+        ("in order", 256): (FAST[0], (4.0, 4.1, 4.0, 4.1)),
+    }
+    conclusion = conclude(_evidence(times))
+    slowdown = conclusion.findings["slowdown_depth_32"]
+    assert slowdown.value is None
+    assert slowdown.low == pytest.approx(2, rel=0.1)
+    assert slowdown.high == pytest.approx(4, rel=0.1)
+    assert "depends on where the pieces are" in slowdown.why
+    assert "1.95 to 4.03 times as long at queue depth 32" in conclusion.verdict
+
+
 def test_conflicts_must_exceed_the_variation_of_the_same_commands() -> None:
     times = {
         ("worst", 256): (FAST[0], (20.0, 20.1)),

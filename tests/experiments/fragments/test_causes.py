@@ -224,3 +224,20 @@ def test_a_smaller_size_or_distance_leaves_the_degrees_that_have_room() -> None:
     assert degrees(Fragments(size=135 * MIB)) == (1, 2, 4, 8)
     assert degrees(Fragments(distance=MIB)) == (1, 16, 32, 64, 128, 256)
     assert degrees(Fragments(size="136MiB", quick=True)) == (1, 8, 16)
+
+
+def test_data_in_an_slc_cache_does_not_change_the_slowdown(
+    twin: Callable[..., str], tmp_path: Path
+) -> None:
+    plain = twin(8)
+    cache = '[slc]\nsize = "96 MiB"\nmode = "static"\nbits_per_cell = 2\n'
+    path = tmp_path / "cached.toml"
+    path.write_text(
+        Path(plain.removeprefix("twin:")).read_text()
+        + cache
+        + 'program = "100 us"\nread = "15 us"\n'
+    )
+    plan = Plan(degrees=(1, 256), distance=MIB, repeats=4, depths=(1,), twin_host=NO_HOST)
+    expected = _values(conclude(_run(plain, plan)))["slowdown_depth_1"]
+    slowdown = _values(conclude(_run(f"twin:{path}", plan)))["slowdown_depth_1"]
+    assert slowdown == pytest.approx(expected, rel=0.02)

@@ -8,6 +8,7 @@ import gc
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from ssdlab.target import Consent, parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
 # 16 MiB is written for each layout.
-SMALL = Plan(degrees=(1, 64), distance=256 * KIB, repeats=1)
+SMALL = Plan(degrees=(1, 64), distance=256 * KIB, repeats=1, settle_s=0)
 
 
 def _refused(folder: Path, plan: Plan) -> str:
@@ -83,7 +84,7 @@ def test_files_have_the_planned_number_of_pieces(
     kind: str, order: Order, make_filesystem: Callable[..., Path]
 ) -> None:
     folder = make_filesystem(kind, 1700)
-    plan = Plan(SMALL.degrees, distance=SMALL.distance, order=order, repeats=1)
+    plan = replace(SMALL, order=order)
     _, evidence = _run(folder, plan)
     extents = [(row["detail"], row["value"]) for row in evidence.observed("extents")]
     assert extents == [("worst, degree 64", 64), ("random, degree 64", 64)]

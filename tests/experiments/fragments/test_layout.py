@@ -16,6 +16,7 @@ from ssdlab.experiments.fragments.layout import (
     contiguous,
     fits_extents,
     gaps_between,
+    spread,
 )
 from ssdlab.experiments.fragments.parameters import Gap
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
@@ -47,6 +48,14 @@ def test_each_piece_is_in_its_own_slot(gap: Gap, degree: int, draw: int, seed: i
 def test_even_gaps_put_all_pieces_at_the_same_offset_in_their_slots() -> None:
     offsets = {offset % (8 * MIB) for offset, _ in Layout("worst", 64, 8 * MIB).pieces(0, 5)}
     assert offsets == {5 * 128 * KIB}
+
+
+@pytest.mark.parametrize("count", [64, 129])
+def test_ten_draws_cover_the_region_evenly(count: int) -> None:
+    places = sorted(spread(draw, count) for draw in range(10))
+    gaps = [after - before for before, after in itertools.pairwise([*places, count])]
+    assert places[0] == 0
+    assert max(gaps) < 2 * count / 10
 
 
 def test_random_gaps_depend_on_draw_and_seed_only() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from known_layouts import KIB, MIB, Twin, irregular_layouts, random_twin
+from random_drives import random_drive
 from ssdlab import profiles
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Drive, Job, Outcome, open_twin, run_job
@@ -217,3 +218,13 @@ def test_a_fragmented_test_file_gets_a_warning(
 def test_a_size_too_small_or_not_in_whole_mebibytes_is_refused(size: int) -> None:
     with pytest.raises(UsageError, match="a multiple of 1 MiB, at least 64 MiB"):
         plan(Stripe(size=size), Directory("."), 0)
+
+
+def test_noise_does_not_turn_channels_with_mapping_units_of_8_kib_into_dies() -> None:
+    drive = random_drive(45)  # 8 channels of 4 dies, slower than their dies
+    session = RunSession(OpenTarget(drive.open(), {"kind": "twin"}))
+    plan = Plan(1024 * MIB, 2, 4096, 45)
+    session.run_plan(measure, plan)
+    conclusion = conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True))
+    assert conclusion.findings["units"].value is None
+    assert "The data sheet's number of channels decides" in conclusion.verdict

@@ -9,21 +9,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 import numpy as np
 import pytest
 
+from random_drives import TrimlessDrive, random_drive
 from ssdlab import profiles
 from ssdlab.analysis.evidence import Conclusion, Evidence
-from ssdlab.device import sync_file_system
+from ssdlab.device import Drive, sync_file_system
 from ssdlab.errors import UsageError
-from ssdlab.experiments.trim import measure_real
+from ssdlab.experiments.trim import measure_real, measure_twin
 from ssdlab.experiments.trim.analysis import conclude
 from ssdlab.experiments.trim.blocks import blocks_of, middle
 from ssdlab.experiments.trim.content import BLOCK, digests, tally
 from ssdlab.experiments.trim.measure import Plan, measure, plan
 from ssdlab.experiments.trim.parameters import Trim
-from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.experiments.trim.twin_analysis import reach_of
+from ssdlab.records import Recording, StepRow
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.storage_stack.extents import Extent, ExtentFlag
 from ssdlab.target import Consent, Directory, parse_target
@@ -230,6 +234,28 @@ def test_a_twin_unmaps_trimmed_blocks_and_relocates_less() -> None:
     assert isinstance(trimmed, float)
     assert full > 2 * trimmed > 2
     assert codes == []
+
+
+@pytest.mark.parametrize(("seed", "dropped"), [(0, False), (0, True), (10, False), (10, True)])
+def test_the_time_of_reads_shows_whether_a_trim_reaches_the_flash(seed: int, dropped: bool) -> None:
+    drive = random_drive(seed).open()
+    opened = TrimlessDrive(drive) if dropped else drive
+    session = RunSession(OpenTarget(cast(Drive, opened), {"kind": "twin"}))
+    session.run_plan(measure_twin.measure_reach, SMALL)
+    evidence = Evidence(session.recording.tables(), SMALL.parameters(), virtual=True)
+    assert reach_of(evidence).value is not dropped
+
+
+def test_reads_that_are_slightly_faster_leave_it_open() -> None:
+    recording = Recording()
+    for stage, read_ns in ((0, 1050), (1, 1000)):
+        for repeat in range(measure_twin.REPEATS):
+            noise = 90 * (repeat % 2)
+            step = {"phase": "timed", "stage": stage, "repeat": repeat, "requests": 1}
+            recording.add(StepRow(step | {"start_ns": 0, "end_ns": read_ns + noise}))
+    finding = reach_of(Evidence(recording.tables(), {}, virtual=True))
+    assert finding.value is None
+    assert "too close to tell; run it again" in finding.why
 
 
 def test_what_a_twins_trimmed_blocks_read_as_is_not_taken_from_its_profile(tmp_path: Path) -> None:

@@ -1,14 +1,12 @@
 """Analysis of cache: sizes of write buffer and SLC cache, and the idle time that empties the cache.
 
-The buffer drains while it fills. At the drop in speed it holds the bytes written, less those that
-flash had programmed by then: at most the rate after the drop times the time, and less by the pages
-that were being programmed. So its size is an interval. The SLC cache keeps its data: its size is
-the bytes written before the last drop, less the buffer's.
+The buffer drains while it fills, so its size is an interval (`buffers`). The SLC cache keeps its
+data: its size is the bytes written before the last drop, less the buffer's.
 
-A flush empties most buffers, and then takes as long as flash needs to program their data. If a
-flush after writing is as fast as that of an idle drive, it empties nothing (capacitors protect the
-buffer, or the drive ignores flushes). A single drop in speed is then ambiguous: a buffer, or an SLC
-cache as fast as the link with a buffer of unknown size.
+A flush empties most buffers. If a flush after writing is as fast as that of an idle drive, it
+empties nothing (capacitors protect the buffer, or the drive ignores flushes). Then pauses of
+growing length show what the buffer holds: until it is empty, each frees what flash programs in that
+time. An SLC cache that is emptied at once and as fast can hide this.
 """
 
 from __future__ import annotations
@@ -22,90 +20,72 @@ import numpy as np
 
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
 from ssdlab.analysis.write_rounds import progress
+from ssdlab.experiments.cache.buffers import (
+    MIB,
+    REQUESTS_MIN,
+    Freed,
+    Size,
+    WritePass,
+    buffered,
+    common,
+    flushed_bytes,
+    plateau,
+)
+from ssdlab.experiments.cache.whole import KEEPS_UP, whole_drive
 from ssdlab.records import Finding
-from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop
-from ssdlab.stats.steady import Progress
+from ssdlab.stats.rate_drops import (
+    STEEP_FACTOR,
+    RateDrop,
+    first_drop,
+    last_drop,
+    steepness,
+)
 from ssdlab.units import format_duration
 
-MIB: Final = 1 << 20
 RECOVERED: Final = 0.95
 """The cache has recovered when this share of its first capacity is free, as in the measurement."""
 _EARLY: Final = 0.5  # an early drop must come before this share of the last drop's position
-_LAG: Final = 0.05  # of the bytes: a drive that is this far behind its first rate has slowed down
-_PROGRAM_MAX_S: Final = 0.003  # the longest usual program time of a page
-_REQUESTS_MIN: Final = 3  # a drop after fewer requests is the ramp of the queue
-_RATIO_MAX: Final = 1.5  # of upper and lower bound, for a size that counts as determined
 _DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
 _BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger ...
-_CACHE_MIN: Final = 32 * MIB  # ... and SLC caches rarely smaller
+_CACHE_MIN: Final = 40 * MIB  # ... and SLC caches rarely smaller
 _SAME_RATE: Final = 0.1  # relative difference of two rates that count as equal
+_SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with an SLC cache
+_SMALL: Final = ("emptied", "paused")  # passes of their own, by small requests
+_SURE_BELOW: Final = 16 * MIB  # above it, a part of an SLC cache may be what pauses free
+_HIDDEN: Final = (*_SMALL, "again")  # passes whose curves are not shown
 _POINTS: Final = 90  # rows per curve
-
-
-@dataclass(frozen=True)
-class WritePass:
-    """One write of the region; `case` is first, flushed or rested, `rest_s` the idle time before.
-
-    `last_drop` is the drop in speed to the sustained rate, `early_drop` a drop before that, when a
-    buffer was full, and `middle_drop` one between them, after which the drive was slow but not at
-    its slowest, as when it folds its cache while it takes writes; None if there is no such drop.
-    """
-
-    case: str
-    rest_s: float | None
-    block_bytes: int
-    curve: Progress
-    last_drop: RateDrop | None
-    early_drop: RateDrop | None
-    middle_drop: RateDrop | None
-
-    @property
-    def fast_bytes(self) -> float:
-        """Bytes written before the last drop; all of them if the speed did not drop."""
-        return self.curve.written if self.last_drop is None else self.last_drop.at
-
-    def margin(self, drop: RateDrop) -> float:
-        """By how many bytes the position of a drop is uncertain."""
-        return max((drop.high - drop.low) / 2, self.block_bytes / 2)
-
-
-@dataclass(frozen=True)
-class _Size:
-    """A size between `low` and `high` bytes, and how it was found."""
-
-    low: float
-    high: float
-    why: str
-
-    @property
-    def is_determined(self) -> bool:
-        return self.high <= _RATIO_MAX * self.low
-
-    def finding(self, what: str) -> Finding:
-        low, high = max(0.0, self.low / MIB), self.high / MIB
-        if self.is_determined:
-            return Finding((low + high) / 2, "MiB", low, high, self.why)
-        bounds = f"between {low:.4g} and {high:.4g} MiB" if low > 0 else f"at most {high:.4g} MiB"
-        return Finding(None, "MiB", low or None, high, f"{what} of {bounds}: {self.why}")
 
 
 @dataclass(frozen=True)
 class _Sizes:
     """The two sizes; None if unknown. A cache of 0 bytes is absent, for the reason in `why`."""
 
-    buffer: _Size | None
-    cache: _Size | None
+    buffer: Size | None
+    cache: Size | None
     why: str = ""
+
+
+@dataclass(frozen=True)
+class _Flushes:
+    """By how much flushes after writes took longer than one of the idle drive, in order.
+
+    `program_s` is the time of a flush with one small write; None if a flush does not wait.
+    """
+
+    waits_s: list[float]
+    program_s: float | None
 
 
 def conclude(evidence: Evidence) -> Conclusion:
     """The curves of all passes as rows, the two sizes, and the idle time that empties the cache."""
     passes = write_passes(evidence)
-    measures = [row for each in passes for row in _rows(each)]
+    measures = [row for each in passes if each.case not in _HIDDEN for row in _rows(each)]
     ended = ENDINGS[evidence.outcome]
     if not passes or passes[0].case != "first":
         return Conclusion(measures, {}, f"{ended} before anything was written: no result.")
     first = passes[0]
+    if first.last_drop is None and len(passes) > 1 and passes[1].case == "rest":
+        return whole_drive(evidence, measures)
     if first.last_drop is None:
         why = f"no drop in speed within {first.curve.written / MIB:.4g} MiB; give a larger --size"
         names = {"buffer_mib": "MiB", "slc_mib": "MiB", "refill_s": "s"}
@@ -123,25 +103,36 @@ def conclude(evidence: Evidence) -> Conclusion:
 
 def write_passes(evidence: Evidence) -> list[WritePass]:
     """The passes in the order of the run; the first pass may consist of two steps."""
-    grouped: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    grouped: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
     for step in evidence.steps("write"):
         if step["bytes"]:
-            grouped.setdefault((step["stage"], step["case"]), []).append(step)
-    return [_write_pass(evidence, case, steps) for (_, case), steps in grouped.items()]
+            pause = step["repeat"] if step["case"] in _SMALL else 0
+            grouped.setdefault((step["stage"], step["case"], pause), []).append(step)
+    if not grouped:
+        return []
+    steep = steepness(progress(evidence, next(iter(grouped.values()))))
+    return [_write_pass(evidence, case, steps, steep) for (_, case, _), steps in grouped.items()]
 
 
-def _write_pass(evidence: Evidence, case: str, steps: Sequence[dict[str, Any]]) -> WritePass:
+def _write_pass(
+    evidence: Evidence, case: str, steps: Sequence[dict[str, Any]], steep: float
+) -> WritePass:
     curve, block = progress(evidence, steps), steps[0]["block_bytes"]
-    last = last_drop(curve)
+    last = last_drop(curve, steep=steep)
+    if case in _SMALL:
+        first = first_drop(curve, curve.written, REQUESTS_MIN * block)
+        return WritePass(case, steps[0]["value"], block, curve, last, first, None)
     early = middle = None
     if last is not None:
-        early = first_drop(curve, _EARLY * last.at, _REQUESTS_MIN * block)
+        early = first_drop(curve, _EARLY * last.at, REQUESTS_MIN * block)
         before = 0.95 * last.low
         if early is not None and early.buffered > _BUFFER_MAX:
             before, early = early.high, None  # too much for a buffer
         middle = last_drop(curve, before)
         if middle is not None and (early is None or middle.at < early.at / _EARLY):
             middle = middle if early is None and middle.buffered > _BUFFER_MAX else None
+        if middle is not None and early is not None and middle.after > KEEPS_UP * early.after:
+            middle = None  # the early drop once more, at a lower resolution
     return WritePass(case, steps[0]["value"], block, curve, last, early, middle)
 
 
@@ -171,7 +162,15 @@ def _findings(
     rested = [each for each in passes if each.case == "rested"]
     capacity = _comparable_bytes(first, flushed)
     refill = _refill(rested, capacity)
-    sizes = _sizes(first, flushed, capacity, refill, _flush_wait_s(evidence))
+    # A gentle drop is located too coarsely to compare pauses.
+    is_steep = last.before > STEEP_FACTOR * last.after
+    pauses = [each for each in passes if is_steep and each.case == "paused"]
+    freed = plateau(pauses, last.after)
+    if freed is not None and freed.size.low > _SURE_BELOW and not freed.is_steady:
+        freed = None if freed.position < _SHARED * capacity else freed
+    sizes = _sizes(passes, capacity, _flushes(evidence), freed)
+    if sizes is None:
+        sizes = _unflushed(first, freed, refill, capacity)
     unknown = sizes.why or "it could not be distinguished from the SLC cache"
     cache = Finding(None, "MiB", None, None, sizes.why)
     if sizes.cache is not None and sizes.cache.high == 0:
@@ -194,77 +193,122 @@ def _findings(
     }
 
 
-def _flush_wait_s(evidence: Evidence) -> float:
-    """By how much the flush after the first pass took longer than one of the idle drive."""
-    first_write = min(step["step"] for step in evidence.steps("write"))
-    flushes = evidence.steps("flush")
-    after = [seconds_of(step) for step in flushes if step["step"] > first_write]
-    idle = [seconds_of(step) for step in flushes if step["step"] < first_write]
-    return after[0] - sum(idle) if after else 0.0
+def _flushes(evidence: Evidence) -> _Flushes:
+    """How long flushes waited for flash."""
+    idle_s, waits_s, before = 0.0, list[float](), None
+    for step in evidence.steps():
+        if step["phase"] == "flush" and before is None:
+            idle_s += seconds_of(step)
+        elif step["phase"] == "flush" and before in {"first", "flushed", "emptied"}:
+            waits_s.append(seconds_of(step) - idle_s)
+        if step["phase"] == "write" or before is not None:
+            before = step["case"]
+    program = evidence.steps("program")
+    program_s = 2 * seconds_of(program[0]) / program[0]["requests"] - idle_s if program else None
+    return _Flushes(waits_s, program_s)
 
 
 def _comparable_bytes(first: WritePass, later: WritePass) -> float:
     """Bytes of `first` before its last drop, located as coarsely as in the shorter `later`."""
-    drop = last_drop(first.curve, later.curve.written)
+    last = first.last_drop
+    steep = STEEP_FACTOR if last is None else min(STEEP_FACTOR, last.before / last.after)
+    drop = last_drop(first.curve, later.curve.written, steep)
     return first.fast_bytes if drop is None else drop.at
 
 
 def _sizes(
-    first: WritePass, flushed: WritePass, capacity: float, refill: Finding, flush_wait_s: float
-) -> _Sizes:
+    passes: Sequence[WritePass],
+    capacity: float,
+    flushes: _Flushes,
+    freed: Freed | None,
+) -> _Sizes | None:
     """Divides the bytes of the first pass before its last drop into buffer and SLC cache.
 
-    `flushed` is the pass right after a flush, which took `flush_wait_s` longer than an idle one.
+    `freed` is what pauses freed. None if only they can divide them.
     """
+    first, flushed = passes[:2]
     last = first.last_drop
     assert last is not None, "without a drop there is nothing to divide"
     total = f"{last.at / MIB:.4g} MiB before the last drop"
     after = flushed.last_drop
+    program_s = flushes.program_s
     same_rate = after is not None and abs(after.after / last.after - 1) < _SAME_RATE
+    early, buffers = first.early_drop, []
+    if program_s is not None:
+        waits_s = flushes.waits_s if same_rate else flushes.waits_s[:1]
+        buffers.append(flushed_bytes(waits_s, last.after, program_s))
+    buffers += [
+        buffered(each, each.early_drop, "written before the drop after a flush", program_s)
+        for each in passes
+        if each.case == "emptied" and each.early_drop is not None
+    ]
     if after is not None and flushed.fast_bytes >= RECOVERED * capacity:
         why = f"{total}, and as much again right after a flush: a write buffer"
-        seen = [_buffered(first, last, why)]
-        buffer = _narrower(*seen, *([_buffered(flushed, after, why)] if same_rate else []))
-        return _Sizes(buffer, _Size(0, 0, f"{why}, not an SLC cache"))
-    early = first.early_drop
-    buffers = []
+        buffers.append(buffered(first, last, why, program_s))
+        if same_rate:
+            buffers.append(buffered(flushed, after, why, program_s))
+        return _Sizes(common(buffers), Size(0, 0, f"{why}, not an SLC cache"))
     if early is not None:
-        buffers.append(_buffered(first, early, "written before the first drop"))
+        buffers.append(buffered(first, early, "written before the first drop"))
+        buffers += [] if freed is None else [freed.size]
     if (
         after is not None
         and same_rate
-        and after.at >= _REQUESTS_MIN * first.block_bytes
-        and flush_wait_s > after.buffered / after.after / 2
+        and after.at >= REQUESTS_MIN * first.block_bytes
+        and flushes.waits_s[0] > after.buffered / after.after / 2
     ):
-        buffers.append(_buffered(flushed, after, "written before the drop after a flush"))
+        why = "written before the drop after a flush"
+        buffers.append(buffered(flushed, after, why, program_s))
         if early is None and abs(after.before / last.before - 1) < _SAME_RATE:
             # Both passes filled the buffer at the same rates, the first one after the cache.
             why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
             margin = first.margin(last) + flushed.margin(after)
             size = last.at - after.at
-            return _Sizes(_narrower(*buffers), _Size(size - margin, size + margin, why))
-    if buffers:
-        buffer = _narrower(*buffers)
-        end = first.middle_drop or last
-        low, high = end.at - buffer.high, last.at - buffer.low
-        cache = _Size(
-            low - first.margin(end), high + first.margin(last), f"{total}, less the buffer"
-        )
-        return _Sizes(buffer, cache)
-    return _undivided(first, last, refill, total)
+            return _Sizes(common(buffers), Size(size - margin, size + margin, why))
+    return _Sizes(common(buffers), _rest(first, common(buffers))) if buffers else None
 
 
-def _undivided(first: WritePass, last: RateDrop, refill: Finding, total: str) -> _Sizes:
+def _rest(first: WritePass, buffer: Size) -> Size:
+    """The size of the SLC cache: the bytes before the last drop, less the buffer."""
+    last = first.last_drop
+    assert last is not None
+    end = first.middle_drop or last
+    why = f"{last.at / MIB:.4g} MiB before the last drop, less the buffer"
+    low, high = end.at - buffer.high, last.at - buffer.low
+    if end is last:  # the buffer fills last, while the link brings more than flash programs
+        low -= buffer.high * max(0.0, last.before / (last.before - last.after) - 1)
+    return Size(low - first.margin(end), high + first.margin(last), why)
+
+
+def _unflushed(first: WritePass, freed: Freed | None, refill: Finding, capacity: float) -> _Sizes:
     """The sizes if there is one drop only, and a flush frees nothing."""
-    held = _buffered(first, last, total)
+    last = first.last_drop
+    assert last is not None
+    total = f"{last.at / MIB:.4g} MiB before the last drop"
+    held = buffered(first, last, total)
+    if freed is not None:
+        buffer = freed.size
+        if freed.position < _SHARED * capacity:
+            return _Sizes(buffer, _rest(first, buffer))
+        if held.high <= _CACHE_MIN or (held.low <= _BUFFER_MAX and freed.is_steady):
+            why = f"{total}, and as much again after a pause that lets flash program them"
+            whole = common([held, buffer])
+            found_size = Size(whole.low, whole.high, f"{why}: a buffer that a flush does not empty")
+            return _Sizes(found_size, Size(0, 0, f"{why}: a buffer, not an SLC cache"))
+    return _undivided(first, last, refill, held)
+
+
+def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) -> _Sizes:
+    """The sizes if pauses do not tell a buffer from an SLC cache."""
+    total = f"{last.at / MIB:.4g} MiB before the last drop"
     program_s = last.at / last.after
     drains = isinstance(refill.value, float) and (
         refill.value <= _DRAIN_FACTOR * program_s or refill.low is None  # no shorter rest was tried
     )
     if drains and held.high <= _CACHE_MIN:
         why = f"{total}; a rest that is just long enough to program them makes room again"
-        buffer = _Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
-        return _Sizes(buffer, _Size(0, 0, f"{why}: a buffer, not an SLC cache"))
+        buffer = Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
+        return _Sizes(buffer, Size(0, 0, f"{why}: a buffer, not an SLC cache"))
     if drains and held.low <= _BUFFER_MAX:
         return _Sizes(
             None,
@@ -272,37 +316,9 @@ def _undivided(first: WritePass, last: RateDrop, refill: Finding, total: str) ->
             f"{total}: either a buffer of {held.low / MIB:.4g} to {held.high / MIB:.4g} MiB that "
             "a flush does not empty, or an SLC cache that is as fast as the link",
         )
-    # The buffer fills after the cache, while the link brings more than flash programs.
     share = _BUFFER_MAX / (1 - last.after / last.before) + first.margin(last)
     why = f"{total}, of which a buffer of unknown size may have taken {_BUFFER_MAX / MIB:g} MiB"
-    return _Sizes(None, _Size(last.at - share, last.at + first.margin(last), why))
-
-
-def _buffered(write_pass: WritePass, drop: RateDrop, why: str) -> _Size:
-    """What a buffer held at a drop.
-
-    The lower bound takes flash to have programmed at its full rate from the start; the upper bound
-    takes all pages that it programs in `_PROGRAM_MAX_S` to have been in progress, or nothing to
-    have been programmed; one more request may be there in part. If the drive then stops for longer
-    than it wrote, no page had been programmed.
-    """
-    block, curve = write_pass.block_bytes, write_pass.curve
-    margin = write_pass.margin(drop)
-    fresh = drop.at / 4 / float(curve.between(0.0, drop.at / 4, 1)[0])  # bytes per second
-    slow = curve.behind(fresh, max(2 * block, _LAG * drop.at), 0.0)
-    stop = curve.first_stop(_REQUESTS_MIN * block, slow)
-    if stop is not None:
-        return _Size(stop, stop + block, f"{why}; then the drive stopped for longer than it wrote")
-    in_progress = drop.after * _PROGRAM_MAX_S * (1 + drop.after / drop.before) / 2
-    low = max(0.0, drop.buffered - margin)
-    high = min(slow, drop.buffered + in_progress + margin) + block
-    if low > high:  # the two contradict each other: the rates vary
-        low = 0.0
-    return _Size(low, high, f"{why}, less what flash had programmed")
-
-
-def _narrower(*sizes: _Size) -> _Size:
-    return min(sizes, key=lambda size: size.high / max(1.0, size.low))
+    return _Sizes(None, Size(last.at - share, last.at + first.margin(last), why))
 
 
 def _refill(rested: Sequence[WritePass], capacity: float) -> Finding:

@@ -10,15 +10,16 @@ short and the shortest that was long enough.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import msgspec
 
-from ssdlab.device import Job
+from ssdlab.device import FlushEvery, Job, Outcome
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.runner.session import RunSession, Step
-from ssdlab.stats.rate_drops import last_drop
+from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, steepness
 from ssdlab.stats.steady import Progress
 from ssdlab.target import Target
 
@@ -48,15 +49,35 @@ REWRITE_FACTOR: Final = 1.4
 """Later passes write this multiple of the bytes before the first drop, to see it again."""
 RECOVERED: Final = 0.95
 """Idle time is long enough if it makes this share of the first capacity available again."""
+FLUSH_WAIT_S: Final = 50e-6
+"""A flush that takes this much longer than one of the idle drive waited for flash."""
+GRAIN: Final = 4 * KIB
+PROGRAMS: Final = 11
+"""Flushes that are timed."""
+FILLS: Final = 4
+PAUSE_FIRST_BYTES: Final = 256 * KIB
+"""The first pause is as long as flash takes to program this; each next one is twice as long."""
+PAUSES_MAX: Final = 11
+PAUSES_BYTES: Final = 2 << 30
+"""Bytes written after pauses, at most, unless the link is as slow as flash."""
+PAUSE_BLOCK: Final = 32 * KIB
+LONGER: Final = 1.5
+LONGER_PAUSE: Final = 1.6
+EMPTIED_MIN: Final = 6
+"""Pauses end after this many that were long enough, from the first two in succession on."""
 _INTERVALS: Final = 2000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of a run, stored in the manifest: bytes, and seconds of the drive's clock."""
+    """The plan of a run, stored in the manifest: bytes, and seconds of the drive's clock.
+
+    `drive` is the end of the drive if all of it may be written to see a drop in speed, otherwise 0.
+    """
 
     size: int = SIZE
     trims: bool = False
+    drive: int = 0
     settle_s: float = SETTLE_S
     rest_most_s: float = REST_MAX_S
     seed: int = 0
@@ -69,7 +90,7 @@ class Plan:
     @property
     def write_bytes(self) -> int:
         """Bytes written at most: the region for each pass."""
-        return self.size * (2 + self._rests_max)
+        return max(self.size * (2 + self._rests_max) + PAUSES_BYTES, self.drive)
 
     @property
     def _rests_max(self) -> int:
@@ -84,6 +105,7 @@ class Plan:
             "size_mib": self.size / MIB,
             "write_block_kib": BLOCK / KIB,
             "write_queue_depth": DEPTH,
+            "drive_mib": self.drive / MIB,
             "settle_s": self.settle_s,
             "rest_most_s": self.rest_most_s,
         }
@@ -92,7 +114,7 @@ class Plan:
         """Bytes or seconds of each kind of work, at most, to forecast the run's duration."""
         return {
             "fill": float(self.write_bytes),
-            "trim": float(self.size) if self.trims else 0.0,
+            "trim": float(max(self.size, self.drive)) if self.trims else 0.0,
             "rest": self.settle_s + 2 * self.rest_most_s,
         }
 
@@ -115,7 +137,8 @@ def plan_for(parameters: Cache, drive: int | None, seed: int) -> Plan:
     size = parameters.size_bytes(size, most=drive, why_most=", the drive's size")
     settle_s = QUICK_SETTLE_S if quick else SETTLE_S
     rest_most_s = QUICK_REST_MAX_S if quick else REST_MAX_S
-    return Plan(size, drive is not None, settle_s, rest_most_s, seed)
+    whole = 0 if drive is None or quick or parameters.size is not None else drive // MIB * MIB
+    return Plan(size, drive is not None, whole, settle_s, rest_most_s, seed)
 
 
 def measure(session: RunSession, plan: Plan) -> None:
@@ -124,23 +147,30 @@ def measure(session: RunSession, plan: Plan) -> None:
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
-    if plan.trims and _supports_trim(session):
-        session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
-    session.run(Step("flush", "flushing the idle drive", "fill"), Job(op="flush"))
+    trims = plan.trims and _supports_trim(session)
+    if trims:
+        size = max(plan.size, plan.drive)
+        session.run(Step("trim", "trimming the region", "trim"), _job("trim", size))
+    idle = session.run(Step("flush", "flushing the idle drive", "fill"), Job(op="flush"))
     step = Step("write", "writing in order", "fill", case="first", rest_s=plan.settle_s)
     first = _write(session, step, _job("write", plan.size))
+    full = session.run(Step("flush", "flushing the full buffer", "fill"), Job(op="flush"))
     session.flush()
-    drop = last_drop(first)
+    steep = steepness(first)
+    drop = last_drop(first, steep=steep)
+    if drop is None and plan.drive > plan.size:
+        step = Step("write", "writing the rest of the drive", "fill", case="rest")
+        _write(session, step, _job("write", plan.drive - plan.size, offset=plan.size))
     if drop is None:
         session.expect({})
         return
     length = min(plan.size, max(SIZE_MIN, round(REWRITE_FACTOR * drop.at) // MIB * MIB))
     parts = _Parts(plan.size, length)
     # Analyse only as many bytes as later passes write: the resolution depends on this number.
-    drop = last_drop(first, float(length)) or drop
+    drop = last_drop(first, float(length), steep) or drop
     session.expect({"fill": float(length * (plan.write_bytes // plan.size - 1))})
     step = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
-    after_flush = last_drop(_write(session, step, parts.job(1)))
+    after_flush = last_drop(_write(session, step, parts.job(1)), steep=steep)
     session.flush(1)
     if after_flush is None or after_flush.high < RECOVERED * drop.low:
         if parts.count < 2:
@@ -150,8 +180,73 @@ def measure(session: RunSession, plan: Plan) -> None:
                 "overwritten and need not be folded, so the recovery time may be too short. Give "
                 "a larger --size.",
             )
-        _find_rest(session, plan, drop.at, parts)
+        _find_rest(session, plan, drop.at, parts, steep)
+    if trims:  # all that was overwritten would soon have to be collected
+        session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
+        _write(
+            session, Step("write", "writing in order again", "fill", 1, case="again"), parts.job(0)
+        )
+    if full.seconds - idle.seconds > FLUSH_WAIT_S:
+        _time_programs(session)
+        _fill_again(session, plan, after_flush or drop)
+    else:  # a flush does not empty the buffer
+        _pause(session, plan, after_flush or drop)
+    session.flush(1)
     session.expect({})
+
+
+def _time_programs(session: RunSession) -> None:
+    """Times flushes right after a small write: a program each, if a flush waits for flash."""
+    job = msgspec.structs.replace(
+        _job("write", PROGRAMS * GRAIN), block_bytes=GRAIN, queue_depth=1, sync=FlushEvery(1)
+    )
+    session.run(Step("program", "timing single flushes", "fill"), job)
+
+
+def _fill_again(session: RunSession, plan: Plan, drop: RateDrop) -> None:
+    """Fills the buffer some more times, right after flushes and by smaller requests."""
+    for number in range(FILLS):
+        session.flush(1)
+        step = Step("write", "filling the buffer again", "fill", 1, number, case="emptied")
+        session.run(step, _small_job(plan, number, round(2 * min(drop.at, 64 * MIB))))
+
+
+def _pause(session: RunSession, plan: Plan, drop: RateDrop) -> None:
+    """Writes after pauses of growing length, until a longer one frees no more of the buffer.
+
+    Flash programs what the buffer holds during a pause. The drive is busy before and after it, so
+    that an SLC cache stays full.
+    """
+    amount, emptied, enough, found = PAUSE_FIRST_BYTES, 0, 0, None
+    for number in range(PAUSES_MAX + EMPTIED_MIN):
+        share = max(0.1, 1 - drop.after / drop.before)  # of a write that stays in the buffer
+        length = 2.5 * amount / share
+        if enough and found is not None:
+            length = min(length, 3 * found.at)
+        job = _small_job(plan, number, round(length))
+        rest_s = amount / drop.after
+        label = f"writing again after a pause of {1000 * rest_s:.3g} ms"
+        step = Step("write", label, "fill", 1, number, case="paused", value=rest_s, rest_s=rest_s)
+        found = first_drop(
+            _progress([session.run(step, job)]), float(job.amount_bytes), 3 * PAUSE_BLOCK
+        )
+        is_long = found is not None and amount > LONGER * found.buffered
+        emptied = emptied + 1 if is_long or enough else 0
+        if emptied == 2 and not enough:
+            enough = amount // 2
+        if emptied == EMPTIED_MIN or (not enough and number == PAUSES_MAX - 1):
+            return
+        if not enough:
+            amount *= 2
+        else:  # it takes turns with a longer one, which frees as much if it is only the buffer
+            amount = enough if amount > enough else round(LONGER_PAUSE * enough)
+
+
+def _small_job(plan: Plan, number: int, amount: int) -> Job:
+    """A write that ends at another place within a row of pages each time."""
+    length = min(plan.size, amount // MIB * MIB + 4 * MIB + 5 * number % 32 * PAUSE_BLOCK)
+    job = _job("write", length, offset=number * MIB % (plan.size - length + MIB))
+    return msgspec.structs.replace(job, block_bytes=PAUSE_BLOCK)
 
 
 @dataclass(frozen=True)
@@ -209,12 +304,18 @@ def _write(session: RunSession, step: Step, job: Job) -> Progress:
             interval_us=max(1000, round(expected_us / _INTERVALS)),
         )
         outcomes.append(session.run(replace(step, repeat=1, rest_s=0.0), rest))
+    return _progress(outcomes)
+
+
+def _progress(outcomes: Sequence[Outcome]) -> Progress:
     columns = [outcome.columns() for outcome in outcomes]
     seconds = [value for values, _ in columns for value in values]
     return Progress(seconds, [amount for _, amounts in columns for amount in amounts])
 
 
-def _find_rest(session: RunSession, plan: Plan, capacity: float, parts: _Parts) -> None:
+def _find_rest(
+    session: RunSession, plan: Plan, capacity: float, parts: _Parts, steep: float
+) -> None:
     """Finds the shortest idle time after which `capacity` bytes are written before the drop."""
     too_short_s, enough_s = 0.0, float("inf")
     rest_s, stage, bisections = REST_FIRST_S, 2, 0
@@ -228,7 +329,7 @@ def _find_rest(session: RunSession, plan: Plan, capacity: float, parts: _Parts) 
             value=rest_s,
             rest_s=rest_s,
         )
-        drop = last_drop(_write(session, step, parts.job(stage)))
+        drop = last_drop(_write(session, step, parts.job(stage)), steep=steep)
         session.flush(stage)
         if drop is None or drop.at >= RECOVERED * capacity:
             enough_s = min(enough_s, rest_s)

@@ -26,6 +26,7 @@ SPLITTING: Final = "request splitting"
 NONE: Final = "none"
 _IN_ORDER: Final = "in order"
 _MEMORY: Final = "memory"
+_WIDEST: Final = 1.5  # of upper and lower bound, for a slowdown that counts as determined
 
 _NOT_THE_DRIVE: Final = frozenset({"virtual", "busy-host", "stolen-time", "composed", "network"})
 """With one of these warnings, the cause may be outside the drive."""
@@ -67,6 +68,12 @@ class _Comparison:
     @property
     def ratio(self) -> float:
         return statistics.median(self.pieces) / statistics.median(self.whole)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the slowdown differs too much between repeats to state it as one number."""
+        bounds = _bounds(self.pieces, self.whole)
+        return bounds is not None and bounds[1] > _WIDEST * bounds[0]
 
     @property
     def excess(self) -> float:
@@ -297,6 +304,9 @@ def _slowdown(comparison: _Comparison) -> Finding:
         f"{statistics.median(comparison.pieces):.3g} ms in {comparison.degree} pieces with "
         f"{_gap_text(comparison)}"
     )
+    if comparison.varies:
+        why = f"{why}: it depends on where the pieces are; more pieces would show more"
+        return Finding(value=None, unit="x", low=low, high=high, why=why)
     return Finding(value=value, unit="x", low=low, high=high, why=why)
 
 
@@ -341,6 +351,10 @@ def _sentence(main: Sequence[_Comparison], others: Sequence[_Comparison]) -> str
 
 
 def _ratio_text(comparison: _Comparison) -> str:
+    bounds = _bounds(comparison.pieces, comparison.whole)
+    if comparison.varies and bounds is not None:
+        low, high = bounds
+        return f"{low:.2f} to {high:.2f} times as long at queue depth {comparison.depth}"
     return f"{comparison.ratio:.2f} times as long at queue depth {comparison.depth}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Layout:
     def pieces(self, seed: int, draw: int) -> Pieces:
         """The pieces, with the first slot at offset 0. Another `draw` gives other offsets."""
         if self.gap == "worst":
-            shift = draw % (self.distance // self.piece) * self.piece
+            shift = spread(draw, self.distance // self.piece) * self.piece
             starts = [number * self.distance + shift for number in range(self.degree)]
         else:
             stream = random.Random(f"fragments {seed} {self.degree} {draw}")
@@ -65,6 +66,14 @@ class Layout:
                 for number in range(self.degree)
             ]
         return tuple((start, self.piece) for start in starts)
+
+
+def spread(draw: int, count: int) -> int:
+    """The place of a draw among `count` places: few draws already cover all of them evenly.
+
+    Multiples of the golden ratio, modulo 1, leave gaps of nearly equal length.
+    """
+    return int(draw * (math.sqrt(5) - 1) / 2 % 1 * count)
 
 
 def shifted(pieces: Pieces, by: int) -> Pieces:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ssdlab.device import Extents, Job, open_memory, run_job
 from ssdlab.errors import TargetError
 from ssdlab.experiments.fragments import files
-from ssdlab.experiments.fragments.layout import WINDOW, Layout, contiguous, shifted
+from ssdlab.experiments.fragments.layout import WINDOW, Layout, contiguous, shifted, spread
 from ssdlab.experiments.fragments.plan import Plan, plan
 from ssdlab.experiments.fragments.reading import (
     MEMORY,
@@ -50,6 +50,7 @@ def _measure_addresses(session: RunSession, plan: Plan) -> None:
     by_address = plan.order == "address"
     drive = session.target.drive
     fill_in_order(session, Region(drive, plan.size if by_address else WINDOW))
+    session.rest(plan.settle_s)  # an SLC cache holds the last data: files that lie for long do not
     region = Region(drive, plan.size)
     for stage, layout in enumerate(plan.layouts, 1):
         if not by_address:
@@ -61,7 +62,7 @@ def _measure_addresses(session: RunSession, plan: Plan) -> None:
             # another window, so that they were not read just before.
             draw = repeat if by_address else 0
             pieces = shifted(layout.pieces(plan.seed, draw), WINDOW)
-            window = draw * 7 % (plan.size // WINDOW) * WINDOW
+            window = spread(draw, plan.size // WINDOW) * WINDOW
             fragmented = FileRead(layout.gap, layout, region, pieces)
             return (fragmented, *reference_reads(layout, region, window))
 

@@ -17,6 +17,9 @@ DEPTHS: Final = (1, 32)
 DISTANCE: Final = 8 * MIB
 REPEATS: Final = 10
 QUICK_REPEATS: Final = 3
+SETTLE_S: Final = 60.0
+QUICK_SETTLE_S: Final = 5.0
+"""Idle time between writing by address and reading: an SLC cache empties itself."""
 FILL_BLOCK: Final = MIB
 
 Order = Literal["address", "file"]
@@ -58,6 +61,7 @@ class Plan:
     repeats: int = REPEATS
     depths: tuple[int, ...] = DEPTHS
     twin_host: Host = Host()
+    settle_s: float = SETTLE_S
     seed: int = 0
 
     @property
@@ -108,7 +112,11 @@ class Plan:
         """Bytes of each kind of work, for the forecast of the run's duration."""
         # Per layout: the pieces, and the two reference reads.
         reads = 3 * len(self.layouts) * len(self.depths) * self.repeats
-        return {"fill": float(self.write_bytes), "read": float(reads * WINDOW)}
+        return {
+            "fill": float(self.write_bytes),
+            "read": float(reads * WINDOW),
+            "rest": self.settle_s,
+        }
 
 
 def plan(parameters: Fragments, _target: Target, seed: int) -> Plan:
@@ -137,6 +145,7 @@ def plan(parameters: Fragments, _target: Target, seed: int) -> Plan:
         order=parameters.order,
         repeats=QUICK_REPEATS if parameters.quick else REPEATS,
         twin_host=Host() if parameters.host else NO_HOST,
+        settle_s=QUICK_SETTLE_S if parameters.quick else SETTLE_S,
         seed=seed,
     )
 

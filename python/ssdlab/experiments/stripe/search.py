@@ -17,6 +17,7 @@ from ssdlab.experiments.stripe.probes import (
     DEPTH,
     GRAIN,
     KIB,
+    RESULTS_MAX,
     Probe,
     ProbeLog,
     Procedure,
@@ -54,6 +55,8 @@ MAPPING_UNITS: Final = (4 * KIB, 8 * KIB, 16 * KIB)
 LARGE: Final = 512 * KIB
 """Reads of this size show at least which rate the link has."""
 LARGE_DEPTH: Final = 8
+NOISE: Final = 0.03
+"""Relative error of a difference of two times."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ def _search_area(state: _Search) -> Procedure[Layout]:
     stripe = yield from _least_period(state, start)
     chunk = yield from _chunk(state, stripe)
     if chunk is None:
-        why = f"addresses {_kib(stripe)} apart conflict, but no end of a chunk was found"
+        why = f"addresses {_kib(stripe)} apart conflict, but no chunk has an end. {_ELSEWHERE}"
         return Layout(None, None, why)
     why = yield from _contradiction(state, stripe, *chunk)
     if why:
@@ -275,18 +278,19 @@ def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Proce
     for begin in _begins(stripe, first, chunk, EDGES):
         alone = state.probe(stripe, (begin % stripe,))
         if (yield from is_one_queue(state.log, alone)) is not True:
-            return f"addresses {_kib(stripe)} apart do not all conflict"
+            return f"addresses {_kib(stripe)} apart do not all conflict. {_ELSEWHERE}"
         if chunk > GRAIN:
             same = yield from _same(state, stripe, begin, begin + chunk - GRAIN)
             if same is not True:
-                return f"not every chunk is {_kib(chunk)} long"
+                return f"reads do not confirm that every chunk is {_kib(chunk)} long. {_ELSEWHERE}"
         if (yield from _same(state, stripe, begin - GRAIN, begin)) is not False:
-            return f"no new unit begins {_kib(begin % stripe)} into the stripe"
+            return f"no new unit begins {_kib(begin % stripe)} into the stripe. {_ELSEWHERE}"
     for begin in _begins(stripe, first, chunk, UNITS):
         if (yield from _same(state, stripe, first, begin)) is not False:
             return (
                 f"in the {_kib(stripe)} after which the layout repeats, two chunks conflict: a "
-                "unit occurs twice, or dies wait for a slow channel that they share"
+                "unit occurs twice, or dies wait for a slow channel that they share, or other work "
+                f"disturbed the reads. {_ELSEWHERE}"
             )
     return ""
 
@@ -324,9 +328,14 @@ def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedu
 
 
 _FAST_UNITS: Final = (
-    "units are fast enough to be channels, and chunks are too small to tell them apart"
+    "units are fast enough to be channels, and chunks are too small to tell them apart. The data "
+    "sheet's number of channels decides"
 )
-_TRANSFER: Final = "units are limited by data transfer, so each may be a channel with several dies"
+_TRANSFER: Final = (
+    "reads of two mapping units take twice as long as reads of one, so data transfer may limit a "
+    "unit, which may then be a channel with several dies. The data sheet's number of channels "
+    "decides"
+)
 
 
 def _may_be_mapping_unit(
@@ -342,16 +351,25 @@ def _may_be_mapping_unit(
     probes = [state.probe(stripe, offset, size, depth=1) for size in (GRAIN, unit)]
     large = state.probe(LARGE, block_bytes=LARGE, depth=LARGE_DEPTH)
     for probe in (*probes, large):
-        yield from repeat_probe(state.log, probe, 3)
+        yield from repeat_probe(state.log, probe, RESULTS_MAX)
     short, long = (probe.block_bytes / MIB / state.log.rate(probe) for probe in probes)
-    return long - short <= (unit - GRAIN) / MIB / state.log.rate(large)
+    return long - short <= (unit - GRAIN) / MIB / state.log.rate(large) + NOISE * long
+
+
+_ELSEWHERE: Final = "Repeat the run on a trimmed drive, with another --size"
 
 
 def _no_period(state: _Search) -> str:
     floor = min(state.rate(size) for size in state.powers)
     if floor * FALLS > state.best:
-        return "reads are equally fast at every alignment"
-    return "rates differ between alignments, but at none do all reads wait in one queue"
+        return (
+            "reads are equally fast at every alignment: the drive has one unit, or the link or the "
+            "controller is slower than a unit, or memory served the reads. A larger --size "
+            "excludes the last"
+        )
+    return (
+        f"rates differ between alignments, but at none do all reads wait in one queue. {_ELSEWHERE}"
+    )
 
 
 def _tested(stripe: int, chunk: int) -> str:

@@ -1,11 +1,23 @@
-"""Findings of a trim on a twin: whether it unmapped the blocks, and the WAF before and after."""
+"""Findings of a trim on a twin: whether it unmapped the blocks, and the WAF before and after.
+
+Timing alone decides whether the trim reached the flash. The counters of the twin are shown as rows.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import statistics
+from typing import Any, Final
 
-from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence
+from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, seconds_of
 from ssdlab.records import Finding
+from ssdlab.stats.interval import ratio_interval
+from ssdlab.units import format_duration
+
+SAME: Final = 1.06
+"""Reads that still sense flash are at most this factor faster than before (noise)."""
+FASTER: Final = 1.03
+"""Reads that sense none are at least this factor faster: a tR of 5 us in a read of 80 us has 1.07.
+"""
 
 
 def conclude(evidence: Evidence) -> Conclusion:
@@ -16,19 +28,39 @@ def conclude(evidence: Evidence) -> Conclusion:
     if len(known) < len(_NAMES):
         ended = ENDINGS[evidence.outcome]
         return Conclusion(rows, {}, f"{ended} before all was measured: too little to tell.")
-    reaches = known["units_trimmed"] == known["mapping_units"] and known["senses_trimmed"] == 0
-    why = (
-        f"reading the region took {known['senses_written']:.0f} flash reads (senses) when written "
-        f"and {known['senses_trimmed']:.0f} when trimmed"
-    )
+    reaches = reach_of(evidence)
+    layer = None if reaches.value is None else "none" if reaches.value else "drive"
     findings = {
-        "reaches": Finding(reaches, "", None, None, why),
-        "layer": Finding("none" if reaches else "drive", "", None, None, "a twin is one layer"),
+        "reaches": reaches,
+        "layer": Finding(layer, "", None, None, "a twin is one layer"),
         "reads_back": Finding(None, "", None, None, _NO_DATA),
         "waf_full": Finding(known["waf_full"], "x", None, None, _WHY_FULL),
         "waf_trimmed": Finding(known["waf_trimmed"], "x", None, None, _WHY_TRIMMED),
     }
-    return Conclusion(rows, findings, _sentence(known, reaches=reaches))
+    return Conclusion(rows, findings, _sentence(known, reaches))
+
+
+def reach_of(evidence: Evidence) -> Finding:
+    """The finding `reaches`, from the times of random reads before and after the trim."""
+    before, after = (
+        [
+            seconds_of(step) / step["requests"]
+            for step in evidence.steps("timed")
+            if step["stage"] == stage
+        ]
+        for stage in (0, 1)
+    )
+    ratio = statistics.median(before) / statistics.median(after)
+    low, high = ratio_interval(before, after) or (ratio, ratio)
+    why = (
+        f"a random read of 4 KiB took {format_duration(statistics.median(before))} before the trim "
+        f"and {format_duration(statistics.median(after))} after it"
+    )
+    if low > FASTER:
+        return Finding(True, "", None, None, f"{why}: trimmed blocks need no flash read")
+    if high < SAME:
+        return Finding(False, "", None, None, f"{why}: flash is still read")
+    return Finding(None, "", None, None, f"{why}: too close to tell; run it again")
 
 
 _NAMES = (
@@ -65,9 +97,11 @@ def _rows(values: dict[str, float | None]) -> list[dict[str, Any]]:
     ]
 
 
-def _sentence(known: dict[str, float], *, reaches: bool) -> str:
-    if not reaches:
-        return "The twin did not unmap the trimmed blocks."
+def _sentence(known: dict[str, float], reaches: Finding) -> str:
+    if reaches.value is None:
+        return f"Not determined: {reaches.why}."
+    if not reaches.value:
+        return f"The twin did not unmap the trimmed blocks: {reaches.why}."
     return (
         "A trim unmaps the blocks: reading them senses no flash, and with half of the drive "
         f"trimmed the write amplification of random writes is {known['waf_trimmed']:.2f} instead "

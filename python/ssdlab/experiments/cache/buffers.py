@@ -1,0 +1,193 @@
+"""What is known of the size of a write buffer: intervals from drops, from flushes and from pauses.
+
+The buffer drains while it fills. At a drop in speed it holds the bytes written, less those that
+flash had programmed by then: at most the rate after the drop times the time, and less by the pages
+that were being programmed. A flush of a full buffer, and a pause that is long enough to empty it,
+take as long as flash needs to program what it holds. So each gives an interval.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ssdlab.records import Finding
+from ssdlab.stats.rate_drops import RateDrop
+from ssdlab.stats.steady import Progress
+
+MIB: Final = 1 << 20
+REQUESTS_MIN: Final = 3  # a drop after fewer requests is the ramp of the queue
+_LAG: Final = 0.05  # of the bytes: a drive that is this far behind its first rate has slowed down
+_PROGRAM_MAX_S: Final = 0.003  # the longest usual program time of a page
+_RATIO_MAX: Final = 1.5  # of upper and lower bound, for a size that counts as determined
+_SURE: Final = 0.85  # of the measured program time, which includes a small write
+_NOISE: Final = 0.06  # relative error of the time of one flush
+_PLATEAU: Final = 1.2  # pauses that free amounts within this factor free the same
+_STEADY: Final = 1.15  # pauses that free what flash programs do so within this factor ...
+_STEADY_FROM: Final = 4 * MIB  # ... above this size, where requests count little ...
+_STEADY_TO: Final = 0.9  # ... up to this share of all ...
+_STEADY_MIN: Final = 3  # ... and there are this many
+_LINEAR: Final = 1.5  # a pause this much longer than programming takes frees all
+
+
+@dataclass(frozen=True)
+class WritePass:
+    """One write of the region; `case` is first, flushed or rested, `rest_s` the idle time before.
+
+    `last_drop` is the drop in speed to the sustained rate, `early_drop` a drop before that, when a
+    buffer was full, and `middle_drop` one between them, after which the drive was slow but not at
+    its slowest, as when it folds its cache while it takes writes; None if there is no such drop.
+    """
+
+    case: str
+    rest_s: float | None
+    block_bytes: int
+    curve: Progress
+    last_drop: RateDrop | None
+    early_drop: RateDrop | None
+    middle_drop: RateDrop | None
+
+    @property
+    def fast_bytes(self) -> float:
+        """Bytes written before the last drop; all of them if the speed did not drop."""
+        return self.curve.written if self.last_drop is None else self.last_drop.at
+
+    def margin(self, drop: RateDrop) -> float:
+        """By how many bytes the position of a drop is uncertain."""
+        return max((drop.high - drop.low) / 2, self.block_bytes / 2)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size between `low` and `high` bytes, and how it was found."""
+
+    low: float
+    high: float
+    why: str
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether the bounds are close enough to state a value."""
+        return self.high <= _RATIO_MAX * self.low
+
+    def finding(self, what: str) -> Finding:
+        """The middle as the value if it is determined; otherwise the bounds only."""
+        low, high = max(0.0, self.low / MIB), self.high / MIB
+        if self.is_determined:
+            return Finding((low + high) / 2, "MiB", low, high, self.why)
+        bounds = f"between {low:.4g} and {high:.4g} MiB" if low > 0 else f"at most {high:.4g} MiB"
+        return Finding(None, "MiB", low or None, high, f"{what} of {bounds}: {self.why}")
+
+
+def buffered(
+    write_pass: WritePass, drop: RateDrop, why: str, program_s: float | None = None
+) -> Size:
+    """What a buffer held at a drop.
+
+    The lower bound takes flash to have programmed at its full rate from the start; the upper bound
+    takes all pages that it programs in `_PROGRAM_MAX_S` to have been in progress, or nothing to
+    have been programmed; one more request may be there in part. If the drive then stops for longer
+    than it wrote, no page had been programmed. If `program_s` is the known time of a program,
+    nothing had been programmed until then.
+    """
+    block, curve = write_pass.block_bytes, write_pass.curve
+    margin = write_pass.margin(drop)
+    fresh = drop.at / 4 / float(curve.between(0.0, drop.at / 4, 1)[0])  # bytes per second
+    slow = curve.behind(fresh, max(2 * block, _LAG * drop.at), 0.0)
+    stop = curve.first_stop(REQUESTS_MIN * block, slow)
+    if stop is not None:
+        return Size(stop, stop + block, f"{why}; then the drive stopped for longer than it wrote")
+    in_progress = drop.after * _PROGRAM_MAX_S * (1 + drop.after / drop.before) / 2
+    not_yet = 0.0 if program_s is None else drop.after * min(drop.seconds, _SURE * program_s)
+    low = max(0.0, drop.buffered + not_yet - margin)
+    high = min(slow, drop.buffered + in_progress + margin) + block
+    if low > high:  # the two contradict each other: the rates vary
+        low = 0.0
+    return Size(low, high, f"{why}, less what flash had programmed")
+
+
+def common(sizes: Sequence[Size]) -> Size:
+    """What all intervals have in common; the narrowest one if they contradict each other."""
+    narrowest = min(sizes, key=lambda size: size.high / max(1.0, size.low))
+    low, high = max(size.low for size in sizes), min(size.high for size in sizes)
+    return Size(low, high, narrowest.why) if low <= high else narrowest
+
+
+def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Size:
+    """What a full buffer holds, if flushes of it take `waits_s` longer than those of an idle drive.
+
+    The pages in progress are partly done already, and the last ones may be padded.
+    """
+    held, noise = statistics.median(waits_s) * rate, _NOISE / len(waits_s) ** 0.5
+    low = held * (1 - noise) - rate * program_s
+    high = held * (1 + noise) + rate * program_s / 2
+    return Size(max(0.0, low), high, "programmed during a flush of the full buffer")
+
+
+def _held_more(pauses: Sequence[WritePass], emptied: Sequence[tuple[WritePass, RateDrop]]) -> bool:
+    """Whether a pause that was too short to empty the buffer freed more than those that did."""
+    shortest_s = min(each.rest_s or 0.0 for each, _ in emptied)
+    most = max(drop.buffered for _, drop in emptied)
+    return any(
+        (each.rest_s or 0.0) < shortest_s
+        and each.early_drop is not None
+        and each.early_drop.buffered > _PLATEAU * most
+        for each in pauses
+    )
+
+
+@dataclass(frozen=True)
+class Freed:
+    """What pauses free that empty the buffer, and the position of the drop after them.
+
+    `is_steady`: shorter pauses freed just what flash programmed in that time. Flash that folds an
+    SLC cache frees whole superblocks, and at another rate.
+    """
+
+    size: Size
+    position: float
+    is_steady: bool
+
+
+def _is_steady(pauses: Sequence[WritePass], rate: float, position: float) -> bool:
+    """Whether pauses freed what flash programs, before and during the write after them."""
+    ratios = []
+    for each in pauses:
+        drop, programmed = each.early_drop, rate * (each.rest_s or 0.0)
+        expected = 0.0 if drop is None else programmed / (1 - rate / drop.before)
+        if drop is not None and _STEADY_FROM < expected < _STEADY_TO * position:
+            ratios.append(drop.at / expected)
+    return len(ratios) >= _STEADY_MIN and all(1 / _STEADY < each < _STEADY for each in ratios)
+
+
+def plateau(pauses: Sequence[WritePass], rate: float) -> Freed | None:
+    """What pauses free that were long enough to empty the buffer.
+
+    A buffer that was not yet empty has room for all that flash programmed during the pause. None
+    without pauses of different length that freed the same: longer ones made room elsewhere, or
+    all were too short.
+    """
+    best: list[tuple[WritePass, RateDrop]] = []
+    emptied = [
+        (each, each.early_drop)
+        for each in pauses
+        if each.early_drop is not None
+        and rate * (each.rest_s or 0.0) > _LINEAR * each.early_drop.buffered
+    ]
+    for _, first in emptied:
+        group = [(each, drop) for each, drop in emptied if 1 <= drop.at / first.at < _PLATEAU]
+        rests_s = [each.rest_s or 0.0 for each, _ in group]
+        if len(group) > len(best) and max(rests_s) > _LINEAR * min(rests_s):
+            best = group
+    if not best or _held_more(pauses, best):
+        return None
+    why = "freed by pauses, also by longer ones"
+    sizes = [buffered(each, drop, why) for each, drop in best]
+    places = [drop.at for _, drop in best]
+    # Partly filled pages stay in the buffer, more or less of them.
+    high = max(size.high for size in sizes) + max(places) - min(places)
+    size = Size(max(size.low for size in sizes), high, why)
+    position = statistics.median(places)
+    return Freed(size, position, _is_steady(pauses, rate, position))
