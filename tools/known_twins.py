@@ -27,6 +27,7 @@ class KnownTwin:
     capacitors: bool = False
     ftl: str = 'victim = "greedy"'
     slc: str = ""
+    unit: str = "4 KiB"
 
     @property
     def text(self) -> str:
@@ -52,7 +53,7 @@ program = "{self.program}"
 erase = "3500 us"
 channel_bandwidth = "533 MB/s"
 [ftl]
-mapping_unit = "4 KiB"
+mapping_unit = "{self.unit}"
 spare = {self.spare}
 {self.ftl}
 [buffer]

@@ -20,9 +20,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
+import msgspec
+
 from random_drives import MIB, RandomDrive, TrimlessDrive, random_drive
 from ssdlab.analysis.evidence import Conclusion, Evidence
-from ssdlab.device import Drive
+from ssdlab.device import Drive, Job, open_twin, run_job
 from ssdlab.experiments.cache import analysis as cache_analysis
 from ssdlab.experiments.cache import measure as cache
 from ssdlab.experiments.cache.parameters import Cache
@@ -47,6 +49,7 @@ from ssdlab.target import Directory
 
 EXACT, UNDETERMINED, WRONG = "exact", "undetermined", "wrong"
 TOLERANCE: Final = 0.10
+SETTLE_S: Final = 3.0
 Score = tuple[str, str]
 """A grade, and the finding with its truth."""
 
@@ -88,9 +91,9 @@ def score_stripe(drive: RandomDrive) -> dict[str, Score]:
 
 
 def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
-    plan = steady.Plan(region=region, drive=capacity, settle_s=3.0, seed=drive.seed)
+    plan = steady.Plan(region=region, drive=capacity, settle_s=SETTLE_S, seed=drive.seed)
     conclusion = run(drive, steady, steady_analysis, plan)
-    long = steady.Plan(region=region, drive=capacity, settle_s=3.0, drive_writes=_passes(plan))
+    long = steady.Plan(region=region, drive=capacity, settle_s=SETTLE_S, drive_writes=_passes(plan))
     truth = run(drive, steady, steady_analysis, long).findings
     findings = conclusion.findings
     rate = truth["iops"].value
@@ -102,15 +105,44 @@ def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
         scores["waf_curve"] = grade(findings["waf_curve"], truth["waf"].value, 0.15)
         spare = 100 * float(drive.describe()["spare"])
         hidden = findings["hidden_spare"]
-        # Superblocks that are never full of data make the usable spare smaller.
-        usable = 100 * (1 - capacity / (drive.describe()["superblock_bytes"] * _usable(drive)))
-        either = [grade(hidden, each, 0.15) for each in (spare, usable, (spare + usable) / 2)]
+        truths = [spare, *_usable(drive, capacity)]
+        truths.append((spare + truths[1]) / 2)
+        either = [grade(hidden, each, 0.15) for each in truths]
         scores["hidden_spare"] = next((s for s in either if s[0] != WRONG), either[0])
     return scores
 
 
-def _usable(drive: RandomDrive) -> int:
-    return int(drive.describe()["superblocks"]) - 3
+def _usable(drive: RandomDrive, capacity: int) -> tuple[float, float]:
+    """Hidden / all flash in percent, of the hidden flash that takes data.
+
+    The first value leaves out the reserve of two superblocks and those that the host and a dynamic
+    cache are filling; the second ends where the twin counts its first relocation, which may be a
+    superblock earlier. A static SLC cache is not spare.
+    """
+    shape = drive.describe()
+    held, apart = 3 + (drive.get("slc.mode") == "dynamic"), 0.0
+    if drive.get("slc.mode") == "static":
+        apart = _slc_mib(drive) * MIB
+        held += round(apart / _slc_superblock(drive))
+    flash = shape["superblock_bytes"] * (int(shape["superblocks"]) - held)
+    return tuple(
+        100 * (1 - capacity / x) for x in (flash, capacity + _taken(drive, capacity) - apart)
+    )
+
+
+def _taken(drive: RandomDrive, capacity: int) -> int:
+    """Bytes that a full and idle drive takes before it first relocates."""
+    twin, block = open_twin("random", drive.profile, seed=drive.seed), 64 << 10
+    fill = Job(op="write", length_bytes=capacity, block_bytes=MIB, amount_bytes=capacity)
+    run_job(twin, fill)
+    twin.rest(SETTLE_S, None)
+    write = msgspec.structs.replace(
+        fill, pattern="random", block_bytes=block, amount_bytes=capacity // 1024 // block * block
+    )
+    taken = 0
+    while not (twin.counters() or {})["collection_moves"]:
+        taken += run_job(twin, msgspec.structs.replace(write, seed=taken % 2**32)).bytes
+    return taken
 
 
 def _passes(plan: steady.Plan) -> float:
@@ -178,13 +210,18 @@ def _slc_is_faster(drive: RandomDrive) -> bool:
 
 def _slc_mib(drive: RandomDrive) -> float:
     """The size of the cache in whole superblocks, in MiB."""
+    superblock = _slc_superblock(drive) / MIB
+    size = float(drive.get("slc.size").split()[0])
+    return float(superblock * -(-size // superblock))
+
+
+def _slc_superblock(drive: RandomDrive) -> float:
+    """Bytes that a superblock holds in the cache."""
     shape, bits = drive.describe(), int(drive.get("slc.bits_per_cell"))
     pages = int(drive.get("flash.pages_per_block"))
     row = shape["superblock_bytes"] // pages
     chunk_pages = max(1, shape["chunk_bytes"] // (shape["page_bytes"] * shape["planes"]))
-    superblock = row * (pages // bits // chunk_pages * chunk_pages) / MIB
-    size = float(drive.get("slc.size").split()[0])
-    return float(superblock * -(-size // superblock))
+    return float(row * (pages // bits // chunk_pages * chunk_pages))
 
 
 def score_fsync(drive: RandomDrive) -> dict[str, Score]:

@@ -15,7 +15,8 @@ from pathlib import Path
 from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
-from ssdlab.experiments.steady.measure import Plan, measure
+from ssdlab.experiments.steady.measure import measure
+from ssdlab.experiments.steady.plan import Plan
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import parse_target

@@ -50,21 +50,23 @@ def spare_from_alpha(alpha: float) -> float:
     return 1 - 1 / alpha
 
 
-def waf_from_costs(steady: float, alone: float, read: float) -> Bracket | None:
+def waf_from_costs(
+    steady: float, alone: float, read: float, units: int = UNITS_PER_PAGE
+) -> Bracket | None:
     """WAF from seconds per byte: steady writes, writes without relocation, random 4 KiB reads.
 
     A host byte costs WAF programmed bytes and the senses of WAF - 1 relocated bytes. If senses are
     free, WAF is steady / alone: the upper bound. If a sense occupies its die as long as a random
     host read, WAF is (steady / alone + r) / (1 + r) with r = senses per relocated unit x read /
-    alone: the lower bound. The value is their geometric mean. None if steady writes do not cost
-    more than writes without relocation.
+    alone: the lower bound. The value is their geometric mean. A page has `units` mapping units.
+    None if steady writes do not cost more than writes without relocation.
     """
     ratio = steady / alone
     if ratio <= 1:
         return None
     waf = ratio
     for _ in range(20):  # at a lower WAF a victim has fewer valid units, and a sense yields fewer
-        share = senses_per_unit(1 - 1 / waf) * read / alone
+        share = senses_per_unit(1 - 1 / waf, units) * read / alone
         waf = (ratio + share) / (1 + share)
     return Bracket(math.sqrt(waf * ratio), waf, ratio)
 

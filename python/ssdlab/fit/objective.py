@@ -31,6 +31,8 @@ from ssdlab.experiments.split import measure as split
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.steady.parameters import DEPTH as STEADY_DEPTH
+from ssdlab.experiments.steady.plan import BLOCK as STEADY_BLOCK
+from ssdlab.experiments.steady.plan import QUICK_SETTLE_S
 from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.stripe.probes import Probe
 from ssdlab.experiments.suite import analysis as suite_analysis
@@ -275,7 +277,7 @@ def measure_cache(profile: str) -> Conclusion:
 
 def measure_spare(profile: str) -> Conclusion:
     """Runs `steady` on a candidate for two drive writes, to see when garbage collection starts."""
-    plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=steady.QUICK_SETTLE_S)
+    plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=QUICK_SETTLE_S)
     session = candidate_session(profile)
     steady.measure(session, plan)
     return steady_analysis.conclude(evidence_of(session, plan))
@@ -287,8 +289,8 @@ def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
     session.fill(FRESH_BYTES)
     session.flush()
     depth = int(results.parameters.get("write_queue_depth", STEADY_DEPTH))
-    job = _write_job("random_once", FRESH_BYTES, steady.BLOCK, depth)
-    return _conclusion("fresh_iops", _rate_after(session, job, 0.5) / steady.BLOCK)
+    job = _write_job("random_once", FRESH_BYTES, STEADY_BLOCK, depth)
+    return _conclusion("fresh_iops", _rate_after(session, job, 0.5) / STEADY_BLOCK)
 
 
 def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:

@@ -32,6 +32,8 @@ from ssdlab.stats.interval import mean_interval
 Numbers = NDArray[np.float64]
 
 WINDOW: Final = 5  # rounds
+FLASH_ROUNDS: Final = 13
+"""Rounds in which all flash is written, if the load writes a small region of a drive."""
 EXCURSION: Final = 0.20
 SLOPE: Final = 0.10
 MATERIAL: Final = 0.05  # of the mean: the smallest relevant difference of levels

@@ -13,14 +13,15 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Zipf
 from ssdlab.errors import UsageError
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
-from ssdlab.experiments.steady.measure import Plan, check, measure, pattern_of, plan
+from ssdlab.experiments.steady.measure import measure
 from ssdlab.experiments.steady.parameters import Steady
+from ssdlab.experiments.steady.plan import Plan, check, pattern_of, plan
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import Directory, Twin, parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
-SMALL: Final = KnownTwin(capacity=192 * MIB, pages_per_block=8, buffer="256 KiB")
+SMALL: Final = KnownTwin(capacity=512 * MIB, pages_per_block=32, buffer="256 KiB")
 DRAWN: Final = {
     "5 %, greedy": replace(SMALL, spare=0.05),
     "12 %, 10 choices, capacitors, one bit a cell": replace(
@@ -34,7 +35,7 @@ DRAWN: Final = {
     "20 %, 3 choices, larger buffer": replace(
         SMALL, spare=0.20, ftl='victim = "d-choices"\nchoices = 3', buffer="2 MiB"
     ),
-    "40 %, two dies": replace(SMALL, spare=0.40, dies=2, pages_per_block=16),
+    "40 %, two dies": replace(SMALL, spare=0.40, dies=2, pages_per_block=64),
 }
 
 
@@ -168,29 +169,115 @@ def test_the_rate_of_an_slc_cache_larger_than_the_region_is_not_called_steady(
     drive = KnownTwin(capacity=1024 * MIB, dies=8, spare=0.2, slc=slc)
     known = plan(Steady(region="32MiB"), parse_target(drive.target(tmp_path)), 0)
     assert known.slc_cache == drive.describe()["slc_bytes"] >= 200 * MIB
-    blind = replace(known, slc_cache=None)
-    conclusions = {}
-    for name, each in {"known": known, "blind": blind}.items():
+    plans = {
+        "known": known,
+        "unknown": replace(known, slc_cache=None),
+        "directory": replace(known, slc_cache=None, drive=None),
+    }
+    findings = {}
+    for name, each in plans.items():
         with open_for_run(TargetOptions(parse_target(drive.target(tmp_path)), each.size)) as target:
-            conclusions[name] = conclude(_measured(target, each))
+            findings[name] = conclude(_measured(target, each))
     lasting = replace(drive, slc="")
-    with open_for_run(TargetOptions(parse_target(lasting.target(tmp_path)), blind.size)) as target:
+    with open_for_run(TargetOptions(parse_target(lasting.target(tmp_path)), known.size)) as target:
         truth = conclude(_measured(target, known)).findings["iops"].value
-    assert conclusions["known"].findings["steady"].value is True
-    assert conclusions["known"].findings["iops"].value == pytest.approx(truth, rel=0.1)
-    burst = conclusions["blind"].findings["iops"].value
-    assert isinstance(burst, float)
     assert isinstance(truth, float)
+    for name in ("known", "unknown"):
+        assert findings[name].findings["steady"].value is True
+        assert findings[name].findings["iops"].value == pytest.approx(truth, rel=0.1)
+    burst = findings["directory"].findings["iops"].value
+    assert isinstance(burst, float)
     assert burst > 1.5 * truth
-    assert conclusions["blind"].findings["steady"].value is None
-    assert "--slc-cache" in conclusions["blind"].verdict
+    assert findings["directory"].findings["steady"].value is None
+    assert "--slc-cache" in findings["directory"].verdict
 
 
-def test_an_slc_cache_gives_no_hidden_spare_and_no_waf_from_the_curve(tmp_path: Path) -> None:
-    slc = 'size = "48 MiB"\nprogram = "100 us"'
-    findings = _run(replace(SMALL, slc=slc), tmp_path, Plan(slc_cache=48 * MIB)).conclusion.findings
-    assert findings["hidden_spare"].value is findings["waf_curve"].value is None
-    assert "SLC cache" in findings["hidden_spare"].why
+def test_a_region_is_written_until_the_drive_has_no_erased_flash_left(tmp_path: Path) -> None:
+    drive = KnownTwin(spare=0.28, pages_per_block=16, program="300 us", buffer="256 KiB")
+    small = Plan(region=64 * MIB, drive=drive.capacity)
+    early = replace(small, drive=None, slc_cache=0)  # as in a directory
+    later = replace(small, drive_writes=60.0)
+    rates = {}
+    for name, each in {"early": early, "small": small, "later": later}.items():
+        with open_for_run(TargetOptions(parse_target(drive.target(tmp_path)), each.size)) as target:
+            rates[name] = conclude(_measured(target, check(each))).findings
+    truth = rates["later"]["iops"].value
+    assert isinstance(truth, float)
+    assert rates["small"]["steady"].value is True
+    assert rates["small"]["iops"].value == pytest.approx(truth, rel=0.05)
+    fresh = rates["early"]["iops"].value
+    assert isinstance(fresh, float)
+    assert fresh > 1.2 * truth, "without erases"
+
+
+def test_a_region_too_small_to_use_up_the_erased_flash_has_no_verdict(tmp_path: Path) -> None:
+    drive = replace(SMALL, capacity=2048 * MIB)
+    small = check(Plan(region=16 * MIB, drive=drive.capacity))
+    with open_for_run(TargetOptions(parse_target(drive.target(tmp_path)), small.size)) as target:
+        conclusion = conclude(_measured(target, small))
+    assert conclusion.findings["steady"].value is None
+    assert "may not last" in conclusion.verdict
+    passes = int(conclusion.verdict.split("--drive-writes ")[1].split(",")[0])
+    rule = replace(small, drive_writes=float(passes)).rule(0.0)
+    assert small.flash is not None
+    assert rule.floor_bytes >= small.flash, "with the advice the floor can be met"
+    assert replace(small, drive_writes=passes / 2).rule(0.0).floor_bytes < small.flash
+
+
+CACHES: Final = {
+    "static": 'size = "48 MiB"\nprogram = "200 us"\nmode = "static"\nbits_per_cell = 3',
+    "dynamic": 'size = "100 MiB"\nprogram = "200 us"\nmode = "dynamic"\nbits_per_cell = 3',
+}
+
+
+@pytest.mark.parametrize("mode", CACHES)
+def test_an_slc_cache_is_not_counted_as_hidden_spare(tmp_path: Path, mode: str) -> None:
+    run = _run(replace(SMALL, spare=0.12, slc=CACHES[mode]), tmp_path, Plan(seed=3))
+    assert _covers(run, "hidden_spare", 100 * run.twin.describe()["spare"], 1.0)
+    assert run.number("waf_curve") == pytest.approx(run.number("waf"), rel=0.08)
+
+
+@pytest.mark.parametrize("unit", [8, 16])
+def test_a_block_smaller_than_the_mapping_unit_counts_as_a_whole_unit(
+    tmp_path: Path, unit: int
+) -> None:
+    twin = replace(SMALL, spare=0.12, unit=f"{unit} KiB", buffer="2 MiB")
+    run = _run(twin, tmp_path, Plan(seed=3))
+    assert _covers(run, "hidden_spare", 100 * run.twin.describe()["spare"], 1.0)
+    assert run.number("waf") > 3 * unit / 4
+    assert _covers(run, "waf_curve", run.number("waf"), 0.05)
+
+
+def _covers(run: Run, name: str, truth: float, tolerance: float) -> bool:
+    """Whether a finding's interval, widened by the tolerance, contains the truth."""
+    finding = run.conclusion.findings[name]
+    assert finding.low is not None, finding
+    assert finding.high is not None, finding
+    return finding.low - tolerance <= truth <= finding.high + tolerance
+
+
+UNCLEAR: Final = {
+    "a slow link": (replace(SMALL, link="30 MiB/s", ftl='victim = "random"'), "link"),
+    "a small buffer": (replace(SMALL, dies=8, planes=2, buffer="128 KiB"), "something other"),
+}
+
+
+def test_behind_a_slow_link_waf_follows_from_the_spare_unless_victims_are_random(
+    tmp_path: Path,
+) -> None:
+    run = _run(replace(SMALL, spare=0.1, link="60 MiB/s"), tmp_path, Plan(seed=3))
+    assert _covers(run, "waf_curve", run.number("waf"), 0.0)
+
+
+@pytest.mark.parametrize("case", UNCLEAR)
+def test_waf_without_counters_is_undetermined_if_the_flash_does_not_limit_the_gauges(
+    tmp_path: Path, case: str
+) -> None:
+    twin, reason = UNCLEAR[case]
+    run = _run(replace(twin, spare=0.1), tmp_path, Plan(seed=3))
+    finding = run.conclusion.findings["waf_curve"]
+    assert finding.value is None, (finding, run.number("waf"))
+    assert reason in finding.why
 
 
 def test_a_region_smaller_than_the_drive_gives_no_spare(tmp_path: Path) -> None:

@@ -8,43 +8,31 @@ collection keeps in reserve never hold data, so the estimate is slightly below t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
-from ssdlab.analysis.write_amplification import (
-    BY_POLICY,
-    Bracket,
-    alpha_from_waf,
-    spare_from_alpha,
-    waf_from_alpha,
-    waf_from_costs,
-)
+from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified
+from ssdlab.analysis.write_amplification import spare_from_alpha
 from ssdlab.analysis.write_rounds import (
     Columns,
     counter_source,
     intervals,
     joined,
-    progress,
     rows,
     waf_between,
 )
+from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
+from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import RateDrop, last_drop
-from ssdlab.stats.steady import WINDOW, Progress, Rule, Verdict, evaluate
+from ssdlab.stats.steady import FLASH_ROUNDS, WINDOW, Progress, Rule, Verdict, evaluate
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
 _FALL_WITHIN: Final = 2.0  # regions: no drive hides more than twice its visible flash
-_GAUGE_WINDOW: Final = (0.4, 0.9)  # share of the gauge's writes: after caches fill, before its end
-_SLC: Final = (
-    "the SLC cache takes writes first, so the rate shows neither where the hidden flash is used up "
-    "nor what a write without relocation costs"
-)
-_BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger
-_SAME_COST: Final = 1.15  # the cost of writes at random / in order, for drives that map each block
-_AS_FAST: Final = 0.97  # of the fresh rate: such a gauge may have been limited by link or host
+_NOT_STEADY: Final = Estimate(None, "the rate is not steady")
 
 
 @dataclass(frozen=True)
@@ -79,7 +67,7 @@ def conclude(evidence: Evidence) -> Conclusion:
         ended = ENDINGS[evidence.outcome]
         sentence = f"{ended} before {WINDOW} rounds were written: too little to tell."
         return Conclusion(measures, {}, sentence)
-    first, caveat = parts[0], slc_caveat(evidence, parts[0])
+    first, caveat = parts[0], caveat_of(evidence, parts[0])
     findings = {**_rates(first, caveat), **_estimates(evidence, first), **_gain(parts)}
     sentence = _sentence(first, findings, caveat)
     return Conclusion(measures, findings, qualified(sentence, evidence.warnings))
@@ -120,25 +108,40 @@ def _steady_from(columns: Sequence[Columns], rule: Rule) -> int | None:
     return first
 
 
-def slc_caveat(evidence: Evidence, part: Part) -> str:
-    """Why a constant rate may be that of an SLC cache; "" if the cache was full, or is known.
+def caveat_of(evidence: Evidence, part: Part) -> str:
+    """Why a constant rate may not last; "" if nothing is known that could change it."""
+    if not part.verdict.steady:
+        return ""
+    before = (part.verdict.rounds - WINDOW) * part.rule.round_bytes
+    written = f"only {format_size(before)} were written before the last {WINDOW} rounds, and "
+    flash = (evidence.parameters.get("flash_mib") or 0.0) * MIB
+    if before < flash:
+        # The rule of a longer run has rounds of this size.
+        passes = (1 + WINDOW / FLASH_ROUNDS) * flash / _scope(evidence, part)
+        return (
+            f"{written}the drive may have up to {format_size(flash)} of flash, some of which was "
+            f"still erased: give --drive-writes {math.ceil(passes)}, or a larger --region"
+        )
+    return "" if flash else _slc_caveat(evidence, before, written)
+
+
+def _slc_caveat(evidence: Evidence, before: float, written: str) -> str:
+    """In a directory: whether an SLC cache may have taken the writes.
 
     A known size is part of the rule's floor. Otherwise more than the largest cache that the drive
     may have must be written before the last window.
     """
-    if evidence.parameters.get("slc_cache_mib") is not None or not part.verdict.steady:
+    if evidence.parameters.get("slc_cache_mib") is not None:
         return ""
     limits = evidence.observed("slc_limit_mib")
     limit, source = (limits[-1]["value"], limits[-1]["detail"]) if limits else (None, "")
-    before = (part.verdict.rounds - WINDOW) * part.rule.round_bytes
     if limit is not None and before >= limit * MIB:
         return ""
     largest = "of unknown size" if limit is None else f"of up to {format_size(limit * MIB)}"
     why = f" ({source})" if source else ""
     return (
-        f"only {format_size(before)} were written before the last {WINDOW} rounds, and an SLC "
-        f"cache {largest}{why} may have taken them: give --slc-cache (its size by the data sheet "
-        "or by `ssdlab run cache`; 0B if the drive has none)"
+        f"{written}an SLC cache {largest}{why} may have taken them: give --slc-cache (its size by "
+        "the data sheet or by `ssdlab run cache`; 0B if the drive has none)"
     )
 
 
@@ -171,22 +174,25 @@ def _steady_from_round(part: Part, caveat: str) -> Finding:
 
 def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     """Hidden spare and WAF, from the curve and from the drive's counters."""
+    assert part.verdict.mean is not None
+    scope = _scope(evidence, part)
+    gauged = Gauged(evidence, scope, part.curve, part.verdict.mean)
     fall, reason = spare_fall(evidence, part)
-    hidden = None if fall is None else _hidden(fall, part)
-    curve = _waf_of_curve(evidence, part, fall)
+    if fall is not None and not gauged.is_complete:
+        reason = "the gauges need trim"
+    hidden = Estimate(None, reason) if reason else hidden_flash(gauged)
+    curve = _finding(waf(gauged, hidden) if part.verdict.steady else _NOT_STEADY, "")
     findings = {"waf": _counted_waf(evidence, part) or curve, "waf_curve": curve}
-    if fall is None or hidden is None:
-        unknown = Finding(None, "%", None, None, reason)
+    if fall is None or hidden.bracket is None:
+        unknown = Finding(None, "%", None, None, hidden.why)
         return {**findings, "hidden_spare": unknown, "overprovisioning": unknown}
-    scope = _scope(part)
-    percent = [100 * spare_from_alpha(1 + size / scope) for size in hidden]
-    second = "" if curve.value is None else _second_estimate(evidence, part)
+    percent = [100 * spare_from_alpha(1 + size / scope) for size in hidden.bracket]
     why = (
-        f"after the fill, {format_size(max(0.0, hidden.value))} were written at "
-        f"{fall.before / MIB:.4g} MiB/s before the rate fell to {fall.after / MIB:.4g}: hidden / "
-        f"all flash, without the blocks that garbage collection keeps in reserve{second}"
+        f"after the fill the rate fell from {fall.before / MIB:.4g} to {fall.after / MIB:.4g} "
+        f"MiB/s when {format_size(hidden.bracket.value)} of hidden flash had taken data: hidden / "
+        "all flash; the upper bound adds the blocks that garbage collection keeps in reserve"
     )
-    over = [100 * size / scope for size in hidden]
+    over = [100 * size / scope for size in hidden.bracket]
     visible = "the same, hidden / visible"
     return {
         **findings,
@@ -198,134 +204,41 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     }
 
 
+def _finding(estimate: Estimate, unit: str) -> Finding:
+    value, low, high = estimate.bracket or (None, None, None)
+    return Finding(value, unit, low, high, estimate.why)
+
+
 def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
-    """The fall of the rate at which garbage collection begins; or None and the reason."""
+    """The last fall of the rate; or None and the reason why it would show no hidden flash."""
     parameters = evidence.parameters
     drive_mib = parameters.get("drive_mib")
     if drive_mib is None or parameters["region_mib"] < 0.99 * drive_mib:
         return None, "the region is not the whole drive, so the free space outside it is unknown"
-    reason = _unclear_cost(evidence)
-    if reason:
-        return None, reason
     if parameters["pattern"] != "random":
         return None, "only uniform random writes show where garbage collection begins"
-    last = last_drop(part.curve, _FALL_WITHIN * _scope(part))
+    scope = _scope(evidence, part)
+    last = last_drop(part.curve, _FALL_WITHIN * scope)
     if last is None:
         return None, f"the rate did not fall within {_FALL_WITHIN:g} times the region"
-    if part.curve.written < last.at + _scope(part):
+    if part.curve.written < last.at + scope:
         return None, "too little was written after the last fall to be sure that it is the last"
     return last, ""
 
 
-def _scope(part: Part) -> float:
-    """Bytes in use: `WINDOW` rounds, up to rounding to whole requests."""
-    return float(part.rule.round_bytes * WINDOW)
-
-
-def _hidden(fall: RateDrop, part: Part) -> Bracket:
-    """Bytes programmed before collection began: bytes written minus those still in the buffer."""
-    least = 1e-4 * _scope(part)
-    values = (max(least, at - fall.ahead) for at in (fall.at, fall.low, fall.high))
-    return Bracket(*values)
+def _scope(evidence: Evidence, part: Part) -> float:
+    """Bytes in use."""
+    return float(evidence.parameters["region_mib"] * MIB * (1 - part.share))
 
 
 def _counted_waf(evidence: Evidence, part: Part) -> Finding | None:
     """The WAF of the last window, by the drive's counters."""
     window = part.steps[-WINDOW:]
-    waf = waf_between(evidence, window[0]["step"], window[-1]["step"] + 1)
-    if waf is None:
+    counted = waf_between(evidence, window[0]["step"], window[-1]["step"] + 1)
+    if counted is None:
         return None
     why = f"{counter_source(evidence)}, over the last {len(window)} rounds"
-    return Finding(waf, "", None, None, why)
-
-
-def _waf_of_curve(evidence: Evidence, part: Part, fall: RateDrop | None) -> Finding:
-    """WAF without counters: from the cost of a steady write, or from the spare by a formula.
-
-    The cost gives the WAF for any victim policy, but only if flash limits the writes: if the gauge
-    was as fast as the fresh drive and gives a lower WAF, the formula is used.
-    """
-    reason = _unclear_cost(evidence)
-    if reason:
-        return Finding(None, "", None, None, reason)
-    costs, form = _waf_by_costs(evidence, part), None if fall is None else _waf_by_spare(fall, part)
-    limited = fall is not None and _gauge_rate(evidence) >= _AS_FAST * fall.before
-    if costs is not None and not (limited and form is not None and form.value > costs.high):
-        why = (
-            f"from the curve: a steady write costs {costs.high:.3g} times a write without "
-            "relocation; the bounds assume that reads for relocation take no time, or all of it"
-        )
-        return Finding(costs.value, "", costs.low, costs.high, why)
-    if form is not None:
-        why = (
-            "from the curve: the closed form for the estimated spare; the bounds hold for most "
-            "victim policies"
-        )
-        if limited and costs is not None:
-            why += "; the cost of writes was not used, as link or host may have limited the gauge"
-        return Finding(form.value, "", form.low, form.high, why)
-    why = "the drive does not count flash writes, and no gauge was measured to estimate them"
-    return Finding(None, "", None, None, why)
-
-
-def _waf_by_spare(fall: RateDrop, part: Part) -> Bracket:
-    hidden, scope = _hidden(fall, part), _scope(part)
-    waf, high, low = (waf_from_alpha(1 + size / scope) for size in hidden)
-    return Bracket(waf, low * BY_POLICY[0], high * BY_POLICY[1])
-
-
-def _waf_by_costs(evidence: Evidence, part: Part) -> Bracket | None:
-    reads = [step for step in evidence.steps("gauge") if step["case"] == "read"]
-    rate = _gauge_rate(evidence)
-    if not reads or not rate or part.verdict.mean is None:
-        return None
-    read = seconds_of(reads[0]) / max(1, reads[0]["bytes"])
-    return waf_from_costs(1 / part.verdict.mean, 1 / rate, read)
-
-
-def _unclear_cost(evidence: Evidence) -> str:
-    """Why neither the curve nor the rate shows how many bytes are programmed; "" if they do."""
-    slc = evidence.parameters.get("slc_cache_mib")
-    if slc:
-        return _SLC
-    curves = [
-        progress(evidence, [step for step in evidence.steps("fill") if step["stage"] == 0]),
-        _gauge(evidence, "write"),
-        _gauge(evidence, "write in order"),
-    ]
-    drops = [] if slc == 0 or not curves[1].written else [last_drop(curve) for curve in curves]
-    largest = max((drop.buffered for drop in drops if drop is not None), default=0.0)
-    if largest > _BUFFER_MAX:
-        return f"on trimmed flash the rate fell after {format_size(largest)}: {_SLC}"
-    random, ordered = (_gauge_rate(evidence, case) for case in ("write", "write in order"))
-    if random and ordered > _SAME_COST * random:
-        return (
-            f"on trimmed flash a write at random takes {ordered / random:.3g} times as long as one "
-            "in order: the mapping unit is larger, or the map does not fit into the drive's memory"
-        )
-    return ""
-
-
-def _gauge(evidence: Evidence, case: str) -> Progress:
-    return progress(evidence, [s for s in evidence.steps("gauge") if s["case"] == case])
-
-
-def _gauge_rate(evidence: Evidence, case: str = "write") -> float:
-    """Bytes/s of the writes without relocation; 0 if they were not measured."""
-    curve = _gauge(evidence, case)
-    if not curve.written:
-        return 0.0
-    start, stop = (share * curve.written for share in _GAUGE_WINDOW)
-    return (stop - start) / float(curve.between(start, stop, 1)[0])
-
-
-def _second_estimate(evidence: Evidence, part: Part) -> str:
-    """The spare derived from the cost of steady writes, as a check of that from the fall."""
-    costs = _waf_by_costs(evidence, part)
-    if costs is None or costs.low <= 1:
-        return ""
-    low, high = (100 * spare_from_alpha(alpha_from_waf(waf)) for waf in (costs.high, costs.low))
-    return f"; with greedy collection the steady rate fits {low:.3g} to {high:.3g} %"
+    return Finding(counted, "", None, None, why)
 
 
 def _gain(parts: Sequence[Part]) -> dict[str, Finding]:
@@ -377,10 +290,10 @@ def _sentence(part: Part, findings: dict[str, Finding], caveat: str) -> str:
         start = (
             f"A steady state was not attained; the last {WINDOW} rounds had {rate}{versus_fresh}"
         )
-    waf, spare, gain = (findings.get(name) for name in ("waf", "hidden_spare", "spare_gain"))
+    counted, spare, gain = (findings.get(name) for name in ("waf", "hidden_spare", "spare_gain"))
     more = []
-    if waf is not None and isinstance(waf.value, float):
-        more.append(f"write amplification {waf.value:.3g}")
+    if counted is not None and isinstance(counted.value, float):
+        more.append(f"write amplification {counted.value:.3g}")
     if spare is not None and isinstance(spare.value, float):
         more.append(f"{spare.value:.3g} % of the flash is hidden spare")
     if gain is not None and isinstance(gain.value, float):

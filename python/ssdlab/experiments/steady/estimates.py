@@ -1,0 +1,188 @@
+"""Hidden spare and WAF without the drive's counters, or why the run does not determine them.
+
+Both come as intervals. An interval wider than `WIDEST` is not reported as a finding: it would say
+little, and its middle would be taken for a measurement.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from ssdlab.analysis.write_amplification import (
+    BY_POLICY,
+    Bracket,
+    spare_from_alpha,
+    waf_from_alpha,
+    waf_from_costs,
+)
+from ssdlab.experiments.steady.gauged import SAME, UNITS, Gauged, same
+from ssdlab.units import format_size
+
+MIB: Final = 1 << 20
+WIDEST: Final = 1.5
+"""High / low of the widest interval that counts as an estimate."""
+_RESERVE: Final = 1.15
+_RESERVE_BORROWED: Final = 1.4
+"""Hidden flash / the part that is seen to take data, at most. Collection keeps some superblocks
+free, and more if an SLC cache borrows free ones."""
+_HIDDEN_MOST: Final = 1.0  # hidden / visible flash
+_FOLDED: Final = 0.4
+"""Folding an SLC cache of two bits per cell halves the rate of direct writes, at most."""
+_UNIT: Final = (
+    "the rates of large writes, of writes in order and of writes at random do not show how many "
+    "mapping units a write takes up"
+)
+_BUFFER_S: Final = 0.006
+"""A buffer that holds more than the writes of this time keeps all dies busy: two programs of the
+slowest cells. A smaller one may limit the host's writes, but not relocations."""
+_SHORT_S: Final = 0.0025
+_SHORT_MORE: Final = 1.25  # WAF / the ratio of costs, at most, if the buffer is that small
+_PAGE_UNITS: Final = (4, 3)
+"""Mapping units in a page, for the dearest reads for relocation; fewer if victims are chosen at
+random, as the cost without relocation is less certain then."""
+_OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
+_ROUGHLY: Final = 1.1
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An interval with its value, or `None` and the reason."""
+
+    bracket: Bracket | None
+    why: str
+
+
+def hidden_flash(gauged: Gauged) -> Estimate:
+    """Bytes that the drive programmed before collection began, up to all hidden flash."""
+    fall, large, unit = gauged.fall, gauged.large_fall, gauged.unit
+    if fall is None:
+        return Estimate(None, "the rate did not fall within 2 times the region")
+    if unit is None:
+        return Estimate(None, _UNIT)
+    kink = Bracket(*(unit * at for at in (fall.at, fall.low, fall.high)))
+    if kink.value - gauged.cache > _HIDDEN_MOST * gauged.region:
+        return Estimate(None, f"the rate fell after {format_size(fall.at)}: too late for spare")
+    if gauged.cache and gauged.has_own_flash:  # which is not spare
+        buffer = gauged.buffer / 2
+        taken = Bracket(gauged.cache - buffer, gauged.cache - 2 * buffer, gauged.cache)
+        return _estimate(kink, taken, _RESERVE)
+    later = None if large is None else Bracket(large.at, large.low, large.high)
+    clear = _clear(gauged, kink, later)
+    if clear is None:
+        return Estimate(
+            None,
+            f"the rate fell after {format_size(kink.value)} in whole mapping units, that of large "
+            f"writes after {format_size(0.0 if later is None else later.value)}: an SLC cache or "
+            "the choice of victims hides where collection begins",
+        )
+    reserve = _RESERVE_BORROWED if gauged.cache else _RESERVE
+    return _estimate(clear, Bracket(*(gauged.buffer,) * 3), reserve)
+
+
+def _clear(gauged: Gauged, kink: Bracket, later: Bracket | None) -> Bracket | None:
+    """The fall at which collection begins: that of the rounds, or that of large writes.
+
+    Large writes follow the rounds. If victims are chosen at random, they are collected early.
+    """
+    assert gauged.fall is not None
+    assert gauged.unit is not None
+    if not gauged.cache:
+        is_other = later is not None and later.value > SAME * kink.value
+        return None if is_other or gauged.may_hide_cache else kink
+    if gauged.has_own_flash is None:
+        return None
+    if later is not None and same(later.value, kink.value):
+        return min(kink, later, key=lambda at: at.high / at.low)
+    full = gauged.direct / gauged.unit
+    if later is not None and later.value > kink.value:
+        return later if gauged.fall.before > SAME * full else None  # the cache was full
+    # A cache that is folded costs less than that.
+    is_collection = gauged.fall.after < _FOLDED * full and gauged.fall.before < SAME * full
+    return kink if is_collection else None
+
+
+def _estimate(at: Bracket, taken: Bracket, reserve: float) -> Estimate:
+    """The bytes programmed at a fall: those written, without those in buffer or cache."""
+    value, low, high = (
+        at.value - taken.value,
+        at.low - taken.high,
+        reserve * (at.high - taken.low),
+    )
+    if low <= 0 or high > WIDEST * low:
+        bounds = f"{format_size(max(0.0, low))} to {format_size(high)}"
+        return Estimate(None, f"too uncertain: {bounds} of hidden flash took data")
+    return Estimate(Bracket(value, low, high), "")
+
+
+def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
+    """WAF from the cost of a steady write, if it is consistent with the hidden flash."""
+    if not gauged.is_complete:
+        return Estimate(None, "the gauges need random writes to a whole drive that can be trimmed")
+    if gauged.is_steady_limited:
+        return Estimate(None, "the link, the host or the controller may limit the steady rate")
+    if gauged.is_direct_limited:
+        return _waf_by_spare(gauged, hidden)
+    return _waf_by_costs(gauged, hidden)
+
+
+def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
+    units = _PAGE_UNITS[0 if gauged.spares_new_data else 1]
+    costs = waf_from_costs(1 / gauged.steady, 1 / gauged.direct, gauged.read, units)
+    if costs is None:
+        return Estimate(None, "a steady write costs no more than one without relocation")
+    if gauged.cost_at_random(1) > SAME * UNITS[-1]:
+        return Estimate(None, "a write costs more than a whole mapping unit of any drive")
+    low, high = costs.low, costs.high
+    if gauged.reads_first:
+        low = max(1.0, low - gauged.read * gauged.direct)
+    bounds = _bounds_by_spare(gauged, hidden)
+    if bounds is None and gauged.buffer < _BUFFER_S * gauged.direct:
+        return Estimate(None, "a small write buffer may limit writes that relocate nothing")
+    if bounds is not None and (_ROUGHLY * high < bounds.low or low > SAME * bounds.high):
+        return Estimate(
+            None,
+            f"a steady write costs {high:.3g} times one without relocation, but with the hidden "
+            f"flash WAF must be {bounds.low:.3g} to {bounds.high:.3g}: one of them is limited by "
+            "something other than programs",
+        )
+    if gauged.buffer < _SHORT_S * gauged.direct:
+        high *= _SHORT_MORE
+    if high > WIDEST * low:
+        return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
+    why = (
+        f"from the curve: a steady write costs {costs.high:.3g} times a large write without "
+        "relocation; the bounds assume that reads for relocation take no time, or all of it"
+    )
+    return Estimate(Bracket(math.sqrt(low * costs.high), low, high), why)
+
+
+def _bounds_by_spare(gauged: Gauged, hidden: Estimate) -> Bracket | None:
+    """WAF with this hidden flash and the best or worst (random) choice of victims."""
+    if hidden.bracket is None or gauged.unit is None:
+        return None
+    most, least = (1 + size / gauged.region for size in (hidden.bracket.high, hidden.bracket.low))
+    low, high = BY_POLICY[0] * waf_from_alpha(most), 1 / spare_from_alpha(least)
+    return Bracket(gauged.unit * math.sqrt(low * high), gauged.unit * low, gauged.unit * high)
+
+
+def _waf_by_spare(gauged: Gauged, hidden: Estimate) -> Estimate:
+    """WAF if link or host limit writes without relocation, so that the cost is a lower bound."""
+    limited = "the link or the host may limit writes that relocate nothing"
+    bounds = _bounds_by_spare(gauged, hidden)
+    if bounds is None or hidden.bracket is None or gauged.unit is None:
+        return Estimate(None, limited)
+    low = max(bounds.low, gauged.direct / gauged.steady / SAME)
+    if gauged.spares_new_data and not (gauged.unit == 1 and gauged.reads_first):
+        most = _OLDEST * waf_from_alpha(1 + hidden.bracket.low / gauged.region) * gauged.unit
+        bounds = bounds._replace(high=min(bounds.high, most))
+    if bounds.high > WIDEST * low or low > bounds.high:
+        return Estimate(
+            None,
+            f"{limited}; with the hidden flash WAF is {low:.3g} to {bounds.high:.3g}, depending on "
+            "the choice of victims",
+        )
+    return Estimate(
+        Bracket(math.sqrt(low * bounds.high), low, bounds.high), "from the hidden flash"
+    )

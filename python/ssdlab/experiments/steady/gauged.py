@@ -1,0 +1,243 @@
+"""What the gauges of steady show: the buffer, the cache, the mapping unit, the cost of a program.
+
+All sizes are in bytes, all rates in bytes per second.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from ssdlab.analysis.evidence import Evidence, seconds_of
+from ssdlab.analysis.write_rounds import intervals, progress
+from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
+from ssdlab.stats.steady import Progress
+
+MIB: Final = 1 << 20
+UNITS: Final = (1, 2, 4, 8, 16)
+"""Mapping unit / block size, if the unit is larger."""
+SAME: Final = 1.2
+"""Rates or sizes that differ by a smaller factor count as the same."""
+LIMITED: Final = 0.85
+"""A rate above this share of the fastest one may be that of the link, the host or the controller,
+and does not show what the flash does."""
+_SLICES: Final = 20
+_PLAIN: Final = 1.4
+"""Writes at random / large ones in cost, if the unit is not larger: a map costs something, and a
+small superblock of large blocks is emptier when it is collected."""
+_HALVINGS: Final = 14
+_LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
+_SETTLED: Final = (0.15, 0.05)  # of a gauge
+_FALLING: Final = 0.7
+_WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
+_RATES: Final = 1.3  # of the cache for different requests
+_DIRECT: Final = 0.75  # of the direct rate: collection lowers it further
+_CACHE_LEAST: Final = 1.5  # times the buffer: what takes more than that is a cache
+
+
+@dataclass(frozen=True)
+class Gauged:
+    """The curves of the fill, of the rounds and of the gauges, and the rate of the last window."""
+
+    evidence: Evidence
+    region: float
+    rounds: Progress
+    steady: float
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """Whether all gauges were measured."""
+        return all(self.curve(case).written for case in ("burst", "ordered", "fill", "large"))
+
+    def curve(self, case: str) -> Progress:
+        """The curve of a gauge."""
+        steps = [step for step in self.evidence.steps("gauge") if step["case"] == case]
+        return progress(self.evidence, steps)
+
+    @cached_property
+    def fresh(self) -> Progress:
+        """The curve of the fill before the rounds."""
+        steps = [step for step in self.evidence.steps("fill") if step["stage"] == 0]
+        return progress(self.evidence, steps)
+
+    @cached_property
+    def read(self) -> float:
+        """Seconds per byte of random reads."""
+        reads = [step for step in self.evidence.steps("gauge") if step["case"] == "read"]
+        return seconds_of(reads[0]) / max(1, reads[0]["bytes"]) if reads else 0.0
+
+    @cached_property
+    def buffer(self) -> float:
+        """Bytes of whole mapping units that the write buffer takes."""
+        burst = self.curve("burst")
+        drop = first_drop(burst, burst.written)
+        return 0.0 if drop is None else drop.buffered
+
+    @cached_property
+    def direct(self) -> float:
+        """The rate of large writes in order that no cache takes and that relocate nothing."""
+        return settled(self.curve("fill"))
+
+    @cached_property
+    def is_direct_limited(self) -> bool:
+        """Whether something other than the flash may limit `direct`."""
+        fastest = max(fastest_of(self.fresh), fastest_of(self.curve("fill")), self._burst)
+        return self.direct > LIMITED * fastest
+
+    @cached_property
+    def _burst(self) -> float:
+        """The rate at which the empty buffer takes large writes, at least.
+
+        A small one is full within the first interval; a request may have begun before it.
+        """
+        (step,) = (step for step in self.evidence.steps("gauge") if step["case"] == "burst")
+        seconds, amounts = intervals(self.evidence, step)
+        width = 1e-6 * json.loads(step["job"])["interval_us"]
+        return float((amounts[0] - step["block_bytes"]) / min(width, seconds[0]))
+
+    @cached_property
+    def fastest(self) -> float:
+        """The fastest rate of writes of the rounds' size."""
+        return max(fastest_of(curve) for curve in (self.rounds, self.curve("ordered")))
+
+    @cached_property
+    def is_steady_limited(self) -> bool:
+        """Whether something other than the flash may limit the steady rate."""
+        return self.steady > LIMITED * self.fastest
+
+    @cached_property
+    def fall(self) -> RateDrop | None:
+        """The last fall of the rate of the rounds."""
+        return last_drop(self.rounds, 2 * self.region)
+
+    @cached_property
+    def large_fall(self) -> RateDrop | None:
+        """The last fall of the rate of large writes at random."""
+        return last_drop(self.curve("large"))
+
+    @cached_property
+    def unit(self) -> int | None:
+        """Mapping unit / block size; 1 if the unit is not larger, None if unclear.
+
+        A block smaller than the mapping unit takes up a whole one. So writes in order cost as many
+        times what large ones cost per byte. At random they may also have to read the unit first,
+        or the map; the falls show which.
+        """
+        ordered = settled(self.curve("ordered"))
+        found = [unit for unit in UNITS if same(self.direct, unit * ordered)]
+        if self.is_steady_limited or len(found) != 1:
+            return None
+        unit, cost = found[0], self.cost_at_random(found[0])
+        falls = self.fall, self.large_fall
+        if falls[0] and falls[1] and same(falls[1].at, unit * falls[0].at):
+            return unit
+        if unit == 1:
+            return 1 if same(cost, 1, _PLAIN) else None
+        is_free = ordered < LIMITED * self.fastest  # neither host nor link limits it
+        return unit if is_free and unit / SAME < cost < 2 * unit else None
+
+    def cost_at_random(self, unit: int) -> float:
+        """Seconds per byte of the rounds / of large writes at random, as far after the fill."""
+        large = self.curve("large")
+        start, stop = (share * large.written for share in _LATE)
+        rounds = rate_between(self.rounds, start / unit, stop / unit)
+        return rate_between(large, start, stop) / rounds
+
+    @property
+    def reads_first(self) -> bool:
+        """Whether a write may first read the rest of its mapping unit, or of the map."""
+        return self.unit != 1 or self.cost_at_random(1) > SAME
+
+    @cached_property
+    def cache(self) -> float:
+        """Bytes that an SLC cache took of the fill; 0 if none is seen."""
+        level = _DIRECT * settled(self.fresh)
+        drops = [drop for drop in rate_drops(self.fresh) if drop.after > level]
+        found = [drop.at for drop in drops if drop.buffered > self._cache_least]
+        return found[0] if found else 0.0
+
+    @cached_property
+    def has_own_flash(self) -> bool | None:
+        """Whether the cache has superblocks of its own; None if unclear.
+
+        Such a cache takes as much of the large writes as of the fill. One that borrows free
+        superblocks finds few after the rounds.
+        """
+        if not self.cache:
+            return False
+        start, stop = (share * self.cache for share in _WITHIN)
+        filled, large = (rate_between(c, start, stop) for c in (self.fresh, self.curve("large")))
+        if same(large, filled, _RATES):
+            return True
+        return False if large < SAME * self.direct else None
+
+    @cached_property
+    def may_hide_cache(self) -> bool:
+        """Whether a cache may take large writes, although none is seen in the fill.
+
+        The link may be slower than cache and flash.
+        """
+        fall = self.large_fall
+        if self.cache or fall is None or fall.at - self.direct * fall.seconds < self._cache_least:
+            return False
+        start, stop = (share * fall.at for share in _WITHIN)
+        return rate_between(self.curve("large"), start, stop) > _RATES * self.direct
+
+    @property
+    def spares_new_data(self) -> bool:
+        """Whether large writes are collected no earlier than the rounds.
+
+        Victims chosen at random would soon be blocks that were just filled.
+        """
+        falls = self.fall, self.large_fall
+        if falls[0] is None or falls[1] is None:
+            return False
+        return falls[1].at * SAME > (self.unit or 1) * falls[0].at
+
+    @property
+    def _cache_least(self) -> float:
+        return _CACHE_LEAST * self.buffer + MIB
+
+
+def same(one: float, other: float, factor: float = SAME) -> bool:
+    """Whether two positive numbers differ by a factor below `factor`."""
+    return other > 0 and 1 / factor < one / other < factor
+
+
+def rate_between(curve: Progress, start: float, stop: float) -> float:
+    """The mean rate between two positions."""
+    return (stop - start) / float(curve.between(start, stop, 1)[0])
+
+
+def settled(curve: Progress) -> float:
+    """The fastest rate of some length after the last fall in the first half.
+
+    If the rate keeps falling, the drive chooses victims at random and begins to collect new data:
+    then a shorter length shows what is left of the first rate.
+    """
+    if not curve.written:
+        return 0.0
+    drop = last_drop(curve, curve.written / 2)
+    start = 0.02 * curve.written if drop is None else 1.1 * drop.at
+    long, short = (
+        [
+            rate_between(curve, float(at), float(at) + share * curve.written)
+            for at in np.arange(start, (0.9 - share) * curve.written, share / 4 * curve.written)
+        ]
+        for share in _SETTLED
+    )
+    return max(short) if min(long) < _FALLING * max(long) else max(long)
+
+
+def fastest_of(curve: Progress) -> float:
+    """The fastest rate of a curve: from its start on, or in a twentieth of it but the last."""
+    if not curve.written:
+        return 0.0
+    slices = curve.between(0.0, curve.written, _SLICES)[:-1]
+    starts = [curve.written / 2**power for power in range(1, _HALVINGS)]
+    rates = [start / float(curve.between(0.0, start, 1)[0]) for start in starts]
+    return float(max(*rates, curve.written / _SLICES / float(slices.min())))

@@ -1,0 +1,96 @@
+"""The gauges of steady: short loads after the rounds that show what limits a steady write.
+
+In this order: random reads; a burst after a flush, which shows what the write buffer takes; and on
+the region trimmed each time, writes in order of the rounds' size, large writes in order, and large
+writes at random. Large writes show what a program costs and where the hidden flash is used up,
+whatever the mapping unit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from ssdlab.device import Job, Outcome
+from ssdlab.experiments.steady.plan import BLOCK, FILL_BLOCK, FILL_DEPTH, KIB, Plan, interval_us
+from ssdlab.runner.session import RunSession, Step
+
+READ_DEPTH: Final = 256
+LARGE_BLOCK: Final = 64 * KIB
+"""A multiple of the mapping unit of any drive that takes blocks of 4 KiB."""
+_FINE_US: Final = 200  # a small buffer is full within a millisecond
+_RATE: Final = 2e9  # bytes per second: about that of a fast drive
+_FILL_RATE: Final = 10e9  # bytes per second: faster than any fill, so that its intervals are enough
+
+
+def measure_gauges(session: RunSession, plan: Plan) -> None:
+    """Runs the gauges on a region in steady state that can be trimmed."""
+    large = max(LARGE_BLOCK, plan.block)
+    _reads(session, plan, "drain")
+    burst = _job(plan, "burst", large, interval_us=_FINE_US)
+    _run(session, "burst", "large writes after a flush", burst)
+    trim(session, plan, 0, "gauge")
+    ordered = _job(plan, "ordered", plan.block, pattern="sequential")
+    _run(session, "ordered", "writes in order on trimmed flash", ordered, plan.settle_s)
+    trim(session, plan, 0, "gauge")
+    _run(session, "fill", "large writes in order", fill(plan, 0.0))
+    _reads(session, plan, "read", plan.settle_s)
+    session.target.check_uncached()
+    _run(session, "large", "large writes at random", _job(plan, "large", large))
+
+
+def _reads(session: RunSession, plan: Plan, case: str, rest_s: float = 0.0) -> None:
+    """Random reads; the first ones last while a buffer drains that capacitors protect.
+
+    An idle time would do the same, but also empty an SLC cache.
+    """
+    job = _job(plan, case, BLOCK, op="read", queue_depth=READ_DEPTH)
+    session.run(Step("gauge", "gauge: random reads", "read", case=case, rest_s=rest_s), job)
+
+
+def _job(plan: Plan, case: str, block: int, **changes: Any) -> Job:
+    """Random writes of the gauge's size, with these changes."""
+    job = Job(
+        op="write",
+        pattern="random",
+        length_bytes=plan.region,
+        block_bytes=block,
+        amount_bytes=plan.gauge_bytes[case] // block * block,
+        queue_depth=plan.depth,
+        seed=plan.seed,
+        interval_us=interval_us(plan.gauge_bytes[case] / _RATE),
+    )
+    return msgspec.structs.replace(job, **changes)
+
+
+def _run(session: RunSession, case: str, label: str, job: Job, rest_s: float = 0.0) -> None:
+    kind = "fill" if case == "fill" else "random"
+    session.run(Step("gauge", f"gauge: {label}", kind, case=case, rest_s=rest_s), job)
+    session.flush(0)
+
+
+def trim(session: RunSession, plan: Plan, stage: int, case: str = "") -> Outcome:
+    """Trims the region."""
+    size = plan.region
+    job = Job(
+        op="trim",
+        length_bytes=size,
+        block_bytes=FILL_BLOCK,
+        amount_bytes=size,
+        queue_depth=FILL_DEPTH,
+    )
+    return session.run(Step("trim", "trimming the region", "trim", stage, case=case), job)
+
+
+def fill(plan: Plan, share: float) -> Job:
+    """The job that writes what a part uses of the region, in order."""
+    scope = plan.scope(share)
+    return Job(
+        op="write",
+        length_bytes=scope,
+        block_bytes=FILL_BLOCK,
+        amount_bytes=scope,
+        queue_depth=FILL_DEPTH,
+        interval_us=interval_us(scope / _FILL_RATE),
+    )
