@@ -18,6 +18,7 @@ from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
+from ssdlab.experiments.steady.plan import QUICK_SETTLE_S
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, candidate_session, evidence_of
 from ssdlab.fit.parameters import Estimate
@@ -147,7 +148,7 @@ def _cost(
     except TargetError:
         return None
     session = candidate_session(text)
-    settle_s = float(results.parameters.get("settle_s") or steady.QUICK_SETTLE_S)
+    settle_s = float(results.parameters.get("settle_s") or QUICK_SETTLE_S)
     plan = steady.Plan(CAPACITY, drive_writes=DRIVE_WRITES, settle_s=settle_s)
     steady.measure(session, plan)
     rows = steady_analysis.conclude(evidence_of(session, plan)).measures
