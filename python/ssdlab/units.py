@@ -86,6 +86,12 @@ def _seconds(text: str, number: Fraction, unit: str) -> Fraction:
     return Fraction(0)
 
 
+def exact_size(size_bytes: int) -> str:
+    """A size without rounding, for a command line: "1GiB", "1536KiB", "1000B"."""
+    power = max((p for p in range(6) if size_bytes % 1024**p == 0), default=0) if size_bytes else 0
+    return f"{size_bytes // 1024**power}{_BINARY[power]}"
+
+
 def format_size(size_bytes: float) -> str:
     """A size in binary units with at most four digits: 1536 is "1.5 KiB"."""
     sign, rest = ("-", -size_bytes) if size_bytes < 0 else ("", size_bytes)
