@@ -120,7 +120,14 @@ def test_a_formatted_duration_can_be_parsed(seconds: float) -> None:
 
 @pytest.mark.parametrize(
     ("size_bytes", "text"),
-    [(0, "0B"), (1000, "1000B"), (1536 << 10, "1536KiB"), (1 << 30, "1GiB"), (8 << 40, "8TiB")],
+    [
+        (0, "0B"),
+        (1001, "1001B"),
+        (512 * 10**9, "512GB"),
+        (1536 << 10, "1536KiB"),
+        (1 << 30, "1GiB"),
+        (8 << 40, "8TiB"),
+    ],
 )
 def test_an_exact_size_is_read_back_unchanged(size_bytes: int, text: str) -> None:
     assert exact_size(size_bytes) == text

@@ -87,9 +87,14 @@ def _seconds(text: str, number: Fraction, unit: str) -> Fraction:
 
 
 def exact_size(size_bytes: int) -> str:
-    """A size without rounding, for a command line: "1GiB", "1536KiB", "1000B"."""
-    power = max((p for p in range(6) if size_bytes % 1024**p == 0), default=0) if size_bytes else 0
-    return f"{size_bytes // 1024**power}{_BINARY[power]}"
+    """A size without rounding, for a command line: "1GiB", "1536KiB", "512GB", "1001B"."""
+    texts = [
+        f"{size_bytes // base**power}{unit}"
+        for base, units in ((1024, _BINARY), (1000, _DECIMAL))
+        for power, unit in enumerate(units)
+        if size_bytes % base**power == 0 and size_bytes >= base**power
+    ]
+    return min(texts, key=len, default="0B")
 
 
 def format_size(size_bytes: float) -> str:
