@@ -10,12 +10,14 @@ import pytest
 import ssdlab
 from ssdlab import device, profiles
 from ssdlab.errors import TargetError, UsageError
+from ssdlab.runner.open_target import TargetOptions
 from ssdlab.target import (
     NO_CONSENT,
     BlockDevice,
     Consent,
     Directory,
     Twin,
+    anywhere,
     parse_consent,
     parse_target,
 )
@@ -49,6 +51,21 @@ def test_the_name_of_a_twin_is_enough_unless_a_path_has_it(
     assert parse_target("toshiba-xg5", 1 << 30) == Twin("toshiba-xg5", 1 << 30)
     Path("toshiba-xg5").mkdir()
     assert parse_target("toshiba-xg5") == Directory("toshiba-xg5")
+
+
+def test_a_target_is_found_from_another_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "mine.toml").write_text(profiles.load("toshiba-xg5"))
+    monkeypatch.chdir(tmp_path)
+    typed = [parse_target(text) for text in ("data", "twin:mine.toml", "twin:toshiba-xg5")]
+    stored = [anywhere(target) for target in typed]
+    assert TargetOptions(typed[0], 0).to_manifest()["target"] == str(tmp_path / "data")
+    monkeypatch.chdir("/")
+    assert stored == [parse_target(str(target)) for target in stored]
+    assert str(stored[0]) == str(tmp_path / "data")
+    assert str(stored[2]) == "twin:toshiba-xg5"
 
 
 @pytest.mark.parametrize(

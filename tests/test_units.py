@@ -3,7 +3,7 @@
 import pytest
 
 from ssdlab.errors import UsageError
-from ssdlab.units import format_duration, format_size, parse_duration, parse_size
+from ssdlab.units import exact_size, format_duration, format_size, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(
@@ -116,3 +116,19 @@ def test_a_duration_is_formatted_in_common_units(seconds: float, text: str) -> N
 @pytest.mark.parametrize("seconds", [0, 0.25, 1.5, 65, 7800, 270_000])
 def test_a_formatted_duration_can_be_parsed(seconds: float) -> None:
     assert parse_duration(format_duration(seconds)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0B"),
+        (1001, "1001B"),
+        (512 * 10**9, "512GB"),
+        (1536 << 10, "1536KiB"),
+        (1 << 30, "1GiB"),
+        (8 << 40, "8TiB"),
+    ],
+)
+def test_an_exact_size_is_read_back_unchanged(size_bytes: int, text: str) -> None:
+    assert exact_size(size_bytes) == text
+    assert parse_size(text) == size_bytes

@@ -101,6 +101,23 @@ def test_a_finding_has_its_unit_and_interval(finding: Finding, value: str, inter
     assert finding_interval(finding) == interval
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "value", "interval"),
+    [
+        (0.38, 8.644, "not shown", "0.38 to 8.6x"),
+        (0.8, 2.0, "not shown", "0.800 to 2.000x"),
+        (0.989, 1.001, "2.54x", "0.989 to 1.001x"),
+        (2.4, 2.6, "2.54x", "2.40 to 2.60x"),
+        (3.68e-7, 2387674.5, "not shown", "3.7e-07 to 2.4e+06x"),
+    ],
+)
+def test_a_ratio_that_may_be_anything_is_not_printed_as_a_result(
+    low: float, high: float, value: str, interval: str
+) -> None:
+    finding = Finding(2.54, "x", low, high, "why")
+    assert (finding_value(finding), finding_interval(finding)) == (value, interval)
+
+
 def test_control_and_bidirectional_characters_are_replaced() -> None:
     assert plain("a\x1b[31m\n\u202eb\x9b") == "a\ufffd[31m\ufffd\ufffdb\ufffd"
     assert plain("Größe → 3") == "Größe → 3"

@@ -11,6 +11,7 @@ result.json               measures, findings, verdict, warnings: the output of `
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -334,6 +335,16 @@ def find_runs(path: Path) -> list[Path]:
             f"{path} holds no run; give the folder of a run, or the results folder of --out"
         )
     return folders
+
+
+def unfinished_runs(path: Path) -> list[tuple[Path, Manifest]]:
+    """Runs of a results folder without a result: killed, or still running; oldest first."""
+    found = []
+    for file in sorted(path.glob("*/manifest.json")):
+        if not (file.parent / "result.json").exists():
+            with contextlib.suppress(OSError, msgspec.MsgspecError):
+                found.append((file.parent, msgspec.json.decode(read_bytes(file), type=Manifest)))
+    return found
 
 
 def encode_json(value: Any) -> str:

@@ -6,7 +6,7 @@ inside functions, so that `--help` starts fast.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -172,6 +172,14 @@ def full_name(text: str) -> str:
 
     is_name = text in profiles.names() and not Path(text).exists()
     return _TWIN + text if is_name else text
+
+
+def anywhere(target: Target) -> Target:
+    """The same target by an absolute path, to open it from another working directory."""
+    if isinstance(target, Twin):
+        is_file = target.profile.endswith(".toml")
+        return replace(target, profile=str(Path(target.profile).absolute())) if is_file else target
+    return replace(target, name=str(target.path.absolute()))
 
 
 def parse_profile(text: str) -> str:

@@ -86,6 +86,17 @@ def _seconds(text: str, number: Fraction, unit: str) -> Fraction:
     return Fraction(0)
 
 
+def exact_size(size_bytes: int) -> str:
+    """A size without rounding, for a command line: "1GiB", "1536KiB", "512GB", "1001B"."""
+    texts = [
+        f"{size_bytes // base**power}{unit}"
+        for base, units in ((1024, _BINARY), (1000, _DECIMAL))
+        for power, unit in enumerate(units)
+        if size_bytes % base**power == 0 and size_bytes >= base**power
+    ]
+    return min(texts, key=len, default="0B")
+
+
 def format_size(size_bytes: float) -> str:
     """A size in binary units with at most four digits: 1536 is "1.5 KiB"."""
     sign, rest = ("-", -size_bytes) if size_bytes < 0 else ("", size_bytes)

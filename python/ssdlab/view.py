@@ -10,6 +10,7 @@ from typing import Any
 from ssdlab.charts import NARROW, WIDE, Line, Size, over_time
 from ssdlab.records import Run
 from ssdlab.target import parse_profile
+from ssdlab.units import exact_size
 from ssdlab.wording import column, plain, quantity
 
 
@@ -90,11 +91,12 @@ def repeat_command(run: Run) -> str:
     verb = ["run", manifest.experiment]
     if "TRACE" in options:
         verb = ["replay", str(options.pop("TRACE"))]
-    words = ["ssdlab", *verb, manifest.target]
+    opened = manifest.wish
+    words = ["ssdlab", *verb, opened.get("target", manifest.target)]
     for name, value in options.items():
         words += [name] if value is True else [name, str(value)]
-    if (capacity := manifest.wish.get("capacity_bytes")) is not None:
-        words += ["--capacity", f"{capacity}B"]
+    if (capacity := opened.get("capacity_bytes")) is not None:
+        words += ["--capacity", exact_size(capacity)]
     line = shlex.join([*words, "--seed", str(manifest.seed)])
     return line if manifest.options is not None else f"{line}  # other options were not recorded"
 

@@ -111,9 +111,21 @@ def _with_unit(unit: str, value: float) -> str:
     return f"{format_number(value)} {unit}".rstrip()
 
 
+WIDE: Final = 10
+"""Bounds of an interval get two digits if the upper one is more than ten times the lower one."""
+WIDE_RATIO: Final = 2
+"""If the upper bound of a ratio's interval is more than twice the lower one and 1 is between them,
+the ratio shows nothing."""
+
+
 def finding_value(finding: Finding) -> str:
-    """A finding's value with its unit: "3.58x", "no", "32 KiB"."""
+    """A finding's value with its unit: "3.58x", "no", "32 KiB".
+
+    "not shown" for a ratio whose interval is wide and includes 1.
+    """
     value = finding.value
+    if _is_noise(finding):
+        return "not shown"
     if isinstance(value, bool | str) or value is None:
         return quantity("", value)
     return _join(number(value), finding.unit)
@@ -129,8 +141,17 @@ def finding_interval(finding: Finding) -> str:
         return f"at most {_join(number(finding.high), finding.unit)}"
     if finding.low == finding.high == finding.value:
         return "exactly"
-    low, high = column([finding.low, finding.high])
+    if 0 < finding.low * WIDE < finding.high:
+        low, high = (f"{bound:.2g}" for bound in (finding.low, finding.high))
+    else:
+        low, high = column([finding.low, finding.high])
     return f"{low} to {_join(high, finding.unit)}"
+
+
+def _is_noise(finding: Finding) -> bool:
+    if finding.unit != "x" or finding.low is None or finding.high is None:
+        return False
+    return 0 < finding.low < 1 < finding.high and finding.high > WIDE_RATIO * finding.low
 
 
 def _join(digits: str, unit: str) -> str:

@@ -217,7 +217,7 @@ def test_runs_are_grouped_by_experiment(make_run: Any, page_of: Any) -> None:
 
 
 def test_the_command_repeats_the_run(make_run: Any, page_of: Any) -> None:
-    command = "<pre>ssdlab run aging twin:toshiba-xg5 --size 4096MiB --capacity 512000000000B"
+    command = "<pre>ssdlab run aging twin:toshiba-xg5 --size 4096MiB --capacity 512GB"
     scaled = {"options": {"--size": "4096MiB"}, "wish": {"capacity_bytes": 512_000_000_000}}
     assert f"{command} --seed 7</pre>" in page_of([make_run("twin", **scaled)])
     options = {"--size": "512MiB", "--quick": True, "--rest": "90s"}

@@ -109,3 +109,21 @@ def test_a_step_without_work_is_done_at_once(clock: Clock, reports: list[Report]
     step = _forecast(reports, rest=0.0).step("rest", 0.0, "resting")
     step.watch(0, 0, 0)
     assert reports[-1].step_share == 1.0
+
+
+def test_the_first_step_must_run_a_while_before_it_forecasts(
+    clock: Clock, reports: list[Report]
+) -> None:
+    step = _forecast(reports, read=0.0, overwrite=0.0, rest=0.0).step("fill", 100, "filling")
+    for seconds, known in ((1, False), (progress.LEARNING_S, True)):
+        clock.seconds += seconds
+        step.watch(1, 4, 0)
+        assert (reports[-1].left_s is not None) is known
+    assert reports[-1].bytes_per_s == pytest.approx(25 / clock.seconds)
+
+
+def test_a_first_step_of_known_duration_is_forecast_at_once(
+    clock: Clock, reports: list[Report]
+) -> None:
+    Forecast({"timed": 8.0}, reports.append).step("timed", 8.0, "measuring")
+    assert (reports[-1].left_s, reports[-1].bytes_per_s) == (8.0, None)

@@ -61,6 +61,8 @@ def seconds_of(step: Mapping[str, Any]) -> float:
 
 def qualified(sentence: str, warnings: frozenset[str]) -> str:
     """The sentence, marked as doubtful if a warning says that the result may not be the drive's."""
+    if "page-cache-below" in warnings:
+        sentence = f"Not the drive, or not it alone (a page cache is below): {sentence}"
     if _DOUBTFUL.intersection(warnings):
         return f"{sentence.rstrip('.')}; doubtful, see the warnings."
     return sentence

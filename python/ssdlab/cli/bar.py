@@ -13,8 +13,8 @@ from ssdlab.runner.progress import Listener, Report, silent
 from ssdlab.units import format_duration
 
 LINE_EVERY_S = 0.5
-RESERVED_COLUMNS = 40
-"""Reserved for the bar, the percentage and the time left, next to a long title or label."""
+RESERVED_COLUMNS = 36
+"""Reserved for the bar, the percentage and the time left, next to the title."""
 
 
 @contextlib.contextmanager
@@ -24,10 +24,10 @@ def progress_bar(console: Console, title: str, *, quiet: bool) -> Iterator[Liste
         yield silent
     elif console.is_terminal:
         with _bar(console) as progress:
-            columns = max(8, (console.width - RESERVED_COLUMNS) // 2)
-            short = title if len(title) <= columns else "…" + title[1 - columns :]
-            task = progress.add_task(short, total=1.0, label="", left="")
-            yield lambda report: _update(progress, task, report, columns)
+            columns = max(16, console.width - RESERVED_COLUMNS)
+            task = progress.add_task("", total=1.0, left="")
+            name = _shorten(title, columns)
+            yield lambda report: _update(progress, task, report, name, columns)
     else:
         yield _Lines(console, title)
 
@@ -38,15 +38,40 @@ def _bar(console: Console) -> Progress:
         BarColumn(bar_width=12),
         TextColumn("{task.percentage:>3.0f} %"),
         TextColumn("{task.fields[left]}"),
-        TextColumn("{task.fields[label]}", style="dim", markup=False),
     )
     return Progress(*columns, console=console, transient=True)
 
 
-def _update(progress: Progress, task: TaskID, report: Report, columns: int) -> None:
-    left = "" if report.left_s is None else f"{format_duration(report.left_s)} left"
-    label = report.label if len(report.label) <= columns else report.label[: columns - 1] + "…"
-    progress.update(task, completed=report.run_share, label=label, left=left)
+def _update(progress: Progress, task: TaskID, report: Report, name: str, columns: int) -> None:
+    """The name on the first line, the step and its rate on the second."""
+    rate = _rate(report)
+    room = columns - len(rate)
+    label = report.label if len(report.label) <= room else report.label[: room - 1] + "…"
+    text, left = f"{name}\n{label}{rate}", time_left(report)
+    progress.update(task, completed=report.run_share, description=text, left=left)
+
+
+def _shorten(title: str, columns: int) -> str:
+    """The title with its middle cut out: its first word is the experiment, its end the target."""
+    if len(title) <= columns:
+        return title
+    name = title.partition(" ")[0][: columns // 2]
+    return f"{name} …{title[len(name) + 2 - columns :]}"
+
+
+def _rate(report: Report) -> str:
+    if not report.bytes_per_s:
+        return ""
+    mib = report.bytes_per_s / (1 << 20)
+    return f", {mib:.0f} MiB/s" if mib >= 10 else f", {mib:.1f} MiB/s"
+
+
+def time_left(report: Report) -> str:
+    """The time left in whole seconds, such as "12 s left"; "" if unknown."""
+    if report.left_s is None:
+        return ""
+    seconds = round(report.left_s)
+    return f"{format_duration(seconds) if seconds else 'under 1 s'} left"
 
 
 class _Lines:
@@ -61,6 +86,6 @@ class _Lines:
         if report.label == self._last or now < self._printed_at + LINE_EVERY_S:
             return
         self._last, self._printed_at = report.label, now
-        left = "" if report.left_s is None else f" (about {format_duration(report.left_s)} left)"
-        line = f"{self._title}: {report.label}{left}"
+        left = time_left(report)
+        line = f"{self._title}: {report.label}{f' ({left})' if left else ''}"
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

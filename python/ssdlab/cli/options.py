@@ -26,6 +26,7 @@ class OutputOptions:
     json: bool = False
     quiet: bool = False
     yes: bool = False
+    html: Path | None = None
 
 
 def _seed(text: str | int) -> int:
@@ -74,6 +75,9 @@ DestroyData = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="Results folder: each run creates a folder in it.")]
 Seed = Annotated[int, typer.Option(parser=_seed, metavar="N", help="Seed of all random numbers.")]
+Html = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also write one HTML file about the runs.")
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
 ]

@@ -99,7 +99,19 @@ def run_on_targets(
         collected += runs
     elif output.json:
         _print_json(runs, as_list=len(targets) > 1)
+    _write_html(runs, output)
     return _status(runs)
+
+
+def _write_html(runs: list[Run], output: OutputOptions) -> None:
+    """Writes the page of --html and prints its path, unless JSON is printed."""
+    if output.html is None:
+        return
+    from ssdlab.report import write_html
+
+    write_html(runs, output.html)
+    if not output.json:
+        typer.echo(output.html.resolve())
 
 
 def resume_run(folder: Path, consent: Consent, output: OutputOptions) -> int:

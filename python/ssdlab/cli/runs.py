@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from ssdlab.errors import UsageError
 from ssdlab.target import RESULTS
 
 if TYPE_CHECKING:
-    from ssdlab.records import Run
+    from ssdlab.records import Manifest, Run
 
 app = typer.Typer(add_completion=False)
 
@@ -95,12 +96,19 @@ def runs(
 
     Runs in the folders of an interleaved comparison or of a what-if are listed too.
     """
-    from ssdlab.api.run import open_runs
+    from ssdlab.api.run import Runs, open_runs
+    from ssdlab.records import unfinished_runs
 
     wanted = RunFilter(
         experiment, target, verdict, label, _day("--since", since), _day("--until", until, 1)
     )
-    all_runs = open_runs(folder)
+    unfinished = unfinished_runs(folder) if wanted == RunFilter() else []
+    try:
+        all_runs = open_runs(folder)
+    except UsageError:
+        if not unfinished:
+            raise
+        all_runs = Runs((), ())
     selected = [run.record for run in all_runs if wanted.matches(run.record)]
     if wanted != RunFilter() and not selected:
         raise UsageError(f"{folder} holds no run {_describe(wanted)}; relax the filter")
@@ -110,6 +118,18 @@ def runs(
         _print_json(selected)
     else:
         _print(selected, all_runs.unreadable)
+        _print_unfinished(unfinished)
+
+
+def _print_unfinished(runs: list[tuple[Path, Manifest]]) -> None:
+    from ssdlab.wording import plain
+
+    for folder, manifest in runs:
+        what = (
+            f"{manifest.started[:16].replace('T', ' ')}  {manifest.experiment}  {manifest.target}"
+        )
+        typer.echo(f" {plain(what)}  killed, or still running")
+        typer.echo(f"   to resume: ssdlab run resume {shlex.quote(str(folder))}")
 
 
 def _day(option: str, text: str | None, later: int = 0) -> datetime | None:

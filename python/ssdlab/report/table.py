@@ -33,7 +33,7 @@ def print_table(table: Table, console: Console) -> None:
 
     On a narrow terminal headings are wrapped; then columns without information are dropped, then
     sentences are printed below their row, then minor columns are dropped, then others from the
-    right. The first column and sentences are never dropped. A line names the dropped columns.
+    right. The first column and sentences are never dropped. A line names dropped columns.
     """
     shape, headings = _fitting(table, console.width)
     shown = _select(table, shape.columns)
@@ -49,7 +49,7 @@ def print_table(table: Table, console: Console) -> None:
 
 def _fitting(table: Table, width: int) -> tuple[_Shape, list[str]]:
     """The first shape that fits, or the last one, and its headings."""
-    shape, headings = _Shape([], [], []), list[str]()
+    shape, headings = _Shape([0], [], []), [""]
     for shape in _shapes(table):
         columns = [table.columns[at] for at in shape.columns]
         for separator in (" ", "\n"):

@@ -38,7 +38,16 @@ from ssdlab.storage_stack.layers import (
 )
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.space import room_for, space_on
-from ssdlab.target import NO_CONSENT, Consent, Directory, Target, Twin, parse_target, path_target
+from ssdlab.target import (
+    NO_CONSENT,
+    Consent,
+    Directory,
+    Target,
+    Twin,
+    anywhere,
+    parse_target,
+    path_target,
+)
 from ssdlab.units import format_size
 from ssdlab.warning import MeasurementWarning
 
@@ -64,10 +73,10 @@ class TargetOptions:
     size_from: str = "--size"
 
     def to_manifest(self) -> dict[str, Any]:
-        """These options as the manifest's entry `wish`."""
+        """These options as the manifest's entry `wish`; its paths are absolute."""
         twin = self.target if isinstance(self.target, Twin) else None
         return {
-            "target": str(self.target),
+            "target": str(anywhere(self.target)),
             "size_bytes": self.size_bytes,
             "seed": self.seed,
             "capacity_bytes": None if twin is None else twin.scaled_to_bytes,
@@ -150,10 +159,7 @@ class OpenTarget:
         return sum(known) if known and len(known) == len(speeds) else None
 
     def temperatures(self) -> dict[str, Temperature]:
-        """Temperatures by drive name, of the drives below that have a sensor.
-
-        A twin has one if its profile has the section `[thermal]`.
-        """
+        """Temperatures by drive name; a twin has a sensor if its profile has a `[thermal]`."""
         readings = {drive.name: temperature(drive) for drive in self.drives}
         if own := self.drive.temperature():
             readings[self.identity["name"]] = Temperature(round(own[0], 1), own[1])

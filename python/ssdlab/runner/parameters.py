@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Final, get_args, get_type_hints
 
 from ssdlab.errors import UsageError
-from ssdlab.units import format_duration, format_size, parse_duration, parse_size
+from ssdlab.units import exact_size, format_duration, format_size, parse_duration, parse_size
 
 MIB: Final = 1 << 20
 
@@ -92,7 +92,7 @@ class Field:
         if isinstance(value, str):
             return value
         if self.is_size:
-            return f"{value}B"
+            return exact_size(value)
         return f"{value!r}s" if self.is_duration else str(value)
 
 

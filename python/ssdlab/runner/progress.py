@@ -23,6 +23,8 @@ fill: sequential writes; read: sequential reads; overwrite: random writes at que
 random requests at high queue depth. A run scales the rates that it has not measured yet by the
 mean ratio of measured to nominal rates.
 """
+LEARNING_S: Final = 5.0
+"""The first step must have run for this time before its rate forecasts the run."""
 TIMED: Final = frozenset({"timed", "rest"})
 """Kinds of work that are measured in seconds."""
 
@@ -34,12 +36,16 @@ def expected_s(work: Mapping[str, float]) -> float:
 
 @dataclass(frozen=True)
 class Report:
-    """A progress report: label of the step, shares done (0 to 1), seconds left if known."""
+    """A progress report: label of the step, shares done (0 to 1), seconds left if known.
+
+    `bytes_per_s` is the step's rate so far; None if its work is measured in seconds.
+    """
 
     label: str
     step_share: float
     run_share: float
     left_s: float | None
+    bytes_per_s: float | None = None
 
 
 Listener = Callable[[Report], None]
@@ -78,9 +84,14 @@ class Forecast:
         run_share = 0.0
         if left_s is not None and total_s + left_s > 0:
             run_share = total_s / (total_s + left_s)
-        self.listener(Report(step.label, share, run_share, left_s))
+        has_rate = step.kind not in TIMED and seconds > 0
+        bytes_per_s = step.work * share / seconds if has_rate else None
+        self.listener(Report(step.label, share, run_share, left_s, bytes_per_s))
 
     def _left_s(self, kind: str, done_now: float, seconds: float) -> float | None:
+        measured = any(self._elapsed_s[other] > 0 for other in NOMINAL if other not in TIMED)
+        if not (measured or kind in TIMED or seconds >= LEARNING_S):
+            return None  # a step's first moments say little: a cache may take its first writes
         left_s = 0.0
         for other, work in self.remaining.items():
             extra = (done_now, seconds) if other == kind else (0.0, 0.0)

@@ -152,6 +152,8 @@ def perform(request: RunRequest, save: SaveOptions, observer: RunObserver) -> Ru
         _report_cost(request, target, observer)
         folder = make_folder(save.out, name) if request.resumed is None else request.resumed.folder
         manifest = manifest_of(request, target, folder, save.label)
+        if request.resumed is None:
+            write_run(folder, manifest, Recording(), None)  # a killed run can be resumed, too
         with observer.progress(f"{request.experiment.name} {request.options.target}") as listener:
             session = RunSession(
                 target,
@@ -211,7 +213,7 @@ def manifest_of(request: RunRequest, target: OpenTarget, folder: Path, label: st
         run=folder.name,
         ssdlab=version("ssdlab"),
         experiment=request.experiment.name,
-        target=str(request.options.target),
+        target=str(request.options.target) if earlier is None else earlier.target,
         virtual=target.is_virtual,
         seed=request.plan.seed,
         started=utc_now().isoformat(timespec="seconds") if earlier is None else earlier.started,

@@ -89,7 +89,7 @@ def test_the_command_of_a_run_without_stored_options_says_so(
     run = twin.run(ssdlab.Split(size="64MiB", quick=True), out=tmp_path, seed=3).record
     assert run.manifest.options == {"--size": "64MiB", "--quick": True}
     assert repeat_command(run) == (
-        "ssdlab run split twin:toshiba-xg5 --size 64MiB --quick --capacity 2147483648B --seed 3"
+        "ssdlab run split twin:toshiba-xg5 --size 64MiB --quick --capacity 2GiB --seed 3"
     )
     path = run.folder / "manifest.json"
     path.write_text(path.read_text().replace('"options": {', '"no_options": {'))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Program
 
 from ssdlab import profiles
 from ssdlab.records import read_run
@@ -87,14 +88,18 @@ def test_after_a_signal_the_records_are_kept_and_the_file_is_removed(
     assert {"fill", "flush"} <= set(run.tables["steps"]["phase"].to_pylist())
 
 
-def test_after_a_kill_the_next_run_removes_the_file_and_warns(
-    started: Started, drive_directory: Path
+def test_after_a_kill_the_run_is_listed_and_the_next_run_removes_the_file_and_warns(
+    started: Started, ssdlab: Program, drive_directory: Path, tmp_path: Path
 ) -> None:
     killed = started(drive_directory)
     _wait_for(killed, "resting")
     killed.kill()
     killed.communicate()
     (leftover,) = drive_directory.iterdir()
+    listed = ssdlab("runs", tmp_path / "working-directory" / "ssdlab-runs")
+    assert listed.returncode == 0
+    assert f"aging  {drive_directory}  killed, or still running" in listed.stdout
+    assert "to resume: ssdlab run resume " in listed.stdout
     following = started(drive_directory)
     _wait_for(following, "resting")
     assert not leftover.exists()

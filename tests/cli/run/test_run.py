@@ -192,3 +192,18 @@ def test_a_directory_and_a_block_device_with_consent_are_measured(
         assert len(result["measures"]) == 5
         assert all(row["read_s"] > 0 for row in result["measures"])
     assert list(drive_directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("json_option", [(), ("--json",)])
+def test_a_run_also_writes_its_page(
+    ssdlab: Program, tmp_path: Path, json_option: tuple[str, ...]
+) -> None:
+    page = tmp_path / "page.html"
+    twins = ("twin:toshiba-xg5", "twin:intel-s3510-480", "--capacity", "1GiB")
+    done = ssdlab("run", "split", *twins, "--size", "16MiB", "--html", page, *json_option)
+    assert done.returncode == 0, done.stderr
+    assert "intel-s3510-480" in page.read_text(encoding="utf-8")
+    if json_option:
+        assert len(json.loads(done.stdout)["runs"]) == 2
+    else:
+        assert done.stdout.endswith(f"{page}\n")

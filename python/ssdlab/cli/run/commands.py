@@ -24,6 +24,7 @@ _SHARED: Final[tuple[tuple[str, Any, Any], ...]] = (
     ("json", options.Json, False),
     ("quiet", options.Quiet, False),
     ("yes", options.Yes, False),
+    ("html", options.Html, None),
 )
 """Options that every experiment has: name, annotation, default."""
 
@@ -46,7 +47,9 @@ def experiment_command(
         from ssdlab.cli.run_experiment import run_on_targets
 
         values = parameters(**_values(parameters, arguments))
-        output = OutputOptions(*(arguments[name] for name in ("out", "json", "quiet", "yes")))
+        output = OutputOptions(
+            *(arguments[name] for name in ("out", "json", "quiet", "yes", "html"))
+        )
         if without_targets is not None and not arguments["targets"]:
             return without_targets(values, output)
         parsed = options.parse_targets(arguments["targets"], arguments["capacity"])

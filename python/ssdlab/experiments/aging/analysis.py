@@ -147,7 +147,7 @@ def _recovers(fresh_s: float, aged: list[dict[str, Any]], *, is_slower: bool) ->
     first, last = seconds_of(aged[0]), seconds_of(aged[-1])
     if not is_slower or first < SLOWDOWN_MIN * fresh_s:
         why = "no slowdown was measured, so there is nothing to recover from"
-        return Finding(value=False, unit="", low=None, high=None, why=why)
+        return Finding(value=None, unit="", low=None, high=None, why=why)
     rested = format_duration(sum(step["rest_s"] for step in aged))
     why = (
         f"{format_duration(first)} after the first rest, {format_duration(last)} after {rested} "
