@@ -81,6 +81,27 @@ fn rules_for_reads_that_do_not_fit_are_rejected() {
             "planes = 2\ndelay_limit = \"2\"",
             "flash.delay_limit: is \"2\"; may be a time",
         ),
+        (
+            "page = \"16 KiB\"",
+            "page = \"96 KiB\"\nindependent_plane_reads = true",
+            "flash.page: is 98304 bytes; may be a power of two if",
+        ),
+        (
+            "planes = 2",
+            "planes = 1\nindependent_plane_reads = true",
+            "flash.planes: is 1; may be 2 to 64 if flash.independent_plane_reads is true",
+        ),
+        (
+            "planes = 2",
+            "planes = 2\nindependent_plane_reads = true\ncache_register = false",
+            "flash.cache_register: is false; may be true if flash.independent_plane_reads is",
+        ),
+    ]);
+}
+
+#[test]
+fn power_states_and_heat_that_do_not_fit_are_rejected() {
+    assert_errors(&[
         ("[buffer]", "[power]\nidle_time = \"1 s\"\n[buffer]", "power.exit_latency: is missing"),
         ("[buffer]", "[power]\nexit_latency = \"1 s\"\n[buffer]", "power.idle_time: is missing"),
         ("[buffer]", "[power]\nidle_tme = \"1 s\"\n[buffer]", "did you mean idle_time?"),
@@ -128,21 +149,6 @@ fn rules_for_reads_that_do_not_fit_are_rejected() {
             "[thermal]\nidle = \"40 C\"\ntime_constant = \"1 s\"\nthrottle_at = \"70 C\"\n\
              throttled_speed = 0\n[buffer]",
             "thermal.throttled_speed: is 0; may be a share from 0.01 to 1",
-        ),
-        (
-            "page = \"16 KiB\"",
-            "page = \"96 KiB\"\nindependent_plane_reads = true",
-            "flash.page: is 98304 bytes; may be a power of two if",
-        ),
-        (
-            "planes = 2",
-            "planes = 1\nindependent_plane_reads = true",
-            "flash.planes: is 1; may be 2 to 64 if flash.independent_plane_reads is true",
-        ),
-        (
-            "planes = 2",
-            "planes = 2\nindependent_plane_reads = true\ncache_register = false",
-            "flash.cache_register: is false; may be true if flash.independent_plane_reads is",
         ),
     ]);
 }
