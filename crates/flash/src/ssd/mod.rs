@@ -120,10 +120,9 @@ impl Ssd {
     /// Brings the temperature up to date; returns the time by the drive's clock.
     #[inline]
     fn advance_clock(&mut self) -> Nanos {
-        if let Some(thermometer) = &mut self.thermometer {
-            thermometer.advance(self.now, &self.controller.ftl.store.counters);
-        }
-        self.drive_now()
+        let Some(thermometer) = &mut self.thermometer else { return self.now };
+        thermometer.advance(self.now, &self.controller.ftl.store.counters);
+        thermometer.drive_time(self.now)
     }
 
     /// The time by the drive's clock.

@@ -107,7 +107,7 @@ fn rules_for_reads_that_do_not_fit_are_rejected() {
 }
 
 #[test]
-fn power_states_and_temperatures_that_do_not_fit_are_rejected() {
+fn power_states_and_heat_that_do_not_fit_are_rejected() {
     assert_errors(&[
         ("[buffer]", "[power]\nidle_time = \"1 s\"\n[buffer]", "power.exit_latency: is missing"),
         ("[buffer]", "[power]\nexit_latency = \"1 s\"\n[buffer]", "power.idle_time: is missing"),
