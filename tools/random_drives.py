@@ -70,6 +70,10 @@ class RandomDrive:
         ]
         if "slc" in self.values:
             parts.append(f"SLC {self.get('slc.mode')} {self.get('slc.size')}")
+        if self.get("slc.folding"):
+            parts.append(f"folded {self.get('slc.folding')}")
+        if self.get("ftl.pacing"):
+            parts.append(f"pacing by {self.get('ftl.pacing')}")
         if self.get("ftl.map_cache"):
             parts.append(f"map cache {self.get('ftl.map_cache')}")
         return ", ".join(parts)
@@ -115,8 +119,11 @@ class TrimlessDrive:
 def random_drive(seed: int, capacity: int = 2048 * MIB) -> RandomDrive:
     """The drive with this seed; all have about this capacity in bytes."""
     stream = random.Random(seed)
+    # A stream of its own: what the other one draws stays the same for each seed.
+    rules = random.Random(f"{seed}, pacing and folding")
     while True:
         values = _draw(stream, capacity)
+        _add_rules(rules, values)
         noise = stream.choice((0.0, 0.0, 0.01, 0.03))
         drive = RandomDrive(seed, _toml(values), values, noise)
         try:
@@ -240,6 +247,15 @@ def draw_slc(
         "program": f"{program:.0f} us",
         "read": f"{stream.uniform(10, 40):.0f} us",
     }
+
+
+def _add_rules(stream: random.Random, values: dict[str, dict[str, Any]]) -> None:
+    """When victims are emptied, and when a dynamic SLC cache is folded."""
+    victim, writing = stream.random() < 0.25, stream.random() < 0.5
+    if victim:
+        values["ftl"]["pacing"] = "victim"
+    if writing and values.get("slc", {}).get("mode") == "dynamic":
+        values["slc"]["folding"] = "while writing"
 
 
 def _toml(values: dict[str, dict[str, Any]]) -> str:
