@@ -146,7 +146,7 @@ MODULE = '"""A module."""\n'
 
 
 BEYOND = {
-    "a file of 401 lines": ("long.py", python_lines(451), "401: file-lines"),
+    "a file of 451 lines": ("long.py", python_lines(451), "451: file-lines"),
     "a line of 101 columns": ("wide.py", f'{MODULE}x = "{"x" * 95}"\n', "2: columns"),
     "a wide line in Rust": ("wide.rs", f"//! A module.\n// {'x ' * 50}\n", "2: columns"),
     "a Python function of 71 lines": ("f.py", python_function(71), "2: function-lines: f has 71"),
