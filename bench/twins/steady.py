@@ -68,7 +68,7 @@ def row(name: str, twin: KnownTwin, block_kib: int) -> str:
     start = part.steady_from
     steady = "-" if start is None else f"{start * part.rule.round_bytes / twin.capacity:.2f}"
     truth = 100 * float(twin.describe()["spare"])
-    estimate = "-"
+    estimate = "- | -"
     if isinstance(spare.value, float):
         estimate = f"{spare.value:.2f} ({spare.low:.2f}-{spare.high:.2f})"
         estimate += f" | {spare.value - truth:+.2f}"

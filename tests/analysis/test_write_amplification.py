@@ -46,3 +46,11 @@ def test_one_sense_reads_all_valid_units_of_a_page() -> None:
     assert senses_per_unit(1.0) == pytest.approx(0.25)
     assert senses_per_unit(0.5) == pytest.approx((1 - 0.5**4) / 2)
     assert senses_per_unit(0.0) == 1.0
+
+
+def test_with_one_unit_for_each_read_the_lower_bound_counts_a_read_for_each_relocation() -> None:
+    dear, cheap = (waf_from_costs(10.0, 1.0, 0.8, units) for units in (1, 4))
+    assert dear is not None
+    assert cheap is not None
+    assert dear.low == pytest.approx((10 + 0.8) / (1 + 0.8))
+    assert dear.low < cheap.low < dear.high == cheap.high == 10.0

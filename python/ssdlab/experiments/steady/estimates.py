@@ -42,6 +42,8 @@ _SHORT_MORE: Final = 1.25  # WAF / the ratio of costs, at most, if the buffer is
 _PAGE_UNITS: Final = (4, 3)
 """Mapping units in a page, for the dearest reads for relocation; fewer if victims are chosen at
 random, as the cost without relocation is less certain then."""
+_DEAR_READ: Final = 0.5
+"""If a read costs this share of a write, the channel may limit both: no unit is read for free."""
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
 _ROUGHLY: Final = 1.1
 
@@ -129,6 +131,8 @@ def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
 
 def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
     units = _PAGE_UNITS[0 if gauged.spares_new_data else 1]
+    if gauged.read * gauged.direct > _DEAR_READ:
+        units = 1
     costs = waf_from_costs(1 / gauged.steady, 1 / gauged.direct, gauged.read, units)
     if costs is None:
         return Estimate(None, "a steady write costs no more than one without relocation")
@@ -147,6 +151,8 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
             f"flash WAF must be {bounds.low:.3g} to {bounds.high:.3g}: one of them is limited by "
             "something other than programs",
         )
+    if bounds is not None:
+        low = max(low, bounds.low)
     if gauged.buffer < _SHORT_S * gauged.direct:
         high *= _SHORT_MORE
     if high > WIDEST * low:
@@ -155,7 +161,7 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
         f"from the curve: a steady write costs {costs.high:.3g} times a large write without "
         "relocation; the bounds assume that reads for relocation take no time, or all of it"
     )
-    return Estimate(Bracket(math.sqrt(low * costs.high), low, high), why)
+    return Estimate(Bracket(min(high, math.sqrt(low * costs.high)), low, high), why)
 
 
 def _bounds_by_spare(gauged: Gauged, hidden: Estimate) -> Bracket | None:

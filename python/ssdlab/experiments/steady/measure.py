@@ -3,8 +3,7 @@
 The region is trimmed if possible, written once in order and left idle. Then it is overwritten at
 random in rounds of a fifth of it, until the rate is steady (`stats.steady`) or for a fixed number
 of rounds. With `--spare` this repeats with a share of the region trimmed and unused. After the
-first part three gauges measure the cost of requests without relocation: random reads, and on the
-trimmed region the same writes with each block written once, and writes of that size in order.
+first part the gauges (gauges.py) show what limits the writes.
 Sources: SNIA Solid State Storage Performance Test Specification (rounds, window); published tests
 of spare area.
 """
