@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 python=$PWD/.venv/bin/python
 export PATH="$PATH:/usr/sbin:/sbin"
 
-parts=(parsers commands twin sessions model power witness heal images speed)
+parts=(parsers commands twin sessions model power witness heal images probes speed)
 
 # Stored inputs of the parsers and of both protocols, mutated 100,000 times each.
 parsers() { mutations nbd_negotiation nvme_pdu profile trace; }
@@ -56,6 +56,12 @@ heal() {
 
 # Every state in which a crash can leave a healed device, and a file system on a twin.
 images() { "$python" bench/crash_images.py heal && "$python" bench/crash_images.py twin; }
+
+# Every probe on 20 random drives: none may be wrong far more often than recorded.
+probes() {
+    PYTHONPATH=tools "$python" bench/twins/score.py --drives 20 --seed "$((20 * seed))" -v \
+        --rates bench/twins/wrong_percent.json
+}
 
 # The tests that measure wall-clock time.
 speed() { SSDLAB_TIMED=1 "$python" -m pytest -q --timeout=3600 tests/serve/test_heal.py; }

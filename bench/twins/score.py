@@ -1,7 +1,7 @@
 """Scores the probes on random drives: how often each is right, undetermined or confidently wrong.
 
 Usage: PYTHONPATH=tools python bench/twins/score.py [--drives 100] [--seed 0] [--probe NAME]... [-v]
-                                                 [--json FILE]
+                                                 [--json FILE] [--rates FILE]
 
 Each probe sees only what it would see of a real drive: no profile, and no counters. A finding is
 exact if it is within the tolerance below of the truth (which comes from the profile, or from a far
@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -50,6 +52,8 @@ from ssdlab.target import Directory
 EXACT, UNDETERMINED, WRONG = "exact", "undetermined", "wrong"
 TOLERANCE: Final = 0.10
 SETTLE_S: Final = 3.0
+RATE_LEAST: Final = 1.0
+PROBABILITY_LEAST: Final = 0.001
 Score = tuple[str, str]
 """A grade, and the finding with its truth."""
 
@@ -326,6 +330,29 @@ PROBES: Final[dict[str, Callable[[RandomDrive], dict[str, Score]]]] = {
 }
 
 
+def is_improbable(wrong: int, drives: int, percent: float) -> bool:
+    """Whether so large a number of wrong findings has a probability below 0.001.
+
+    `percent` is the recorded rate; a rate below `RATE_LEAST` counts as that.
+    """
+    rate = max(percent, RATE_LEAST) / 100
+    fewer = sum(
+        math.comb(drives, count) * rate**count * (1 - rate) ** (drives - count)
+        for count in range(wrong)
+    )
+    return 1 - fewer < PROBABILITY_LEAST
+
+
+def _worse(tally: dict[str, Counter[str]], recorded: dict[str, float]) -> list[str]:
+    """The findings that are wrong more often than recorded."""
+    return [
+        f"{name}: wrong on {counts[WRONG]} of {counts.total()} drives, recorded {percent:g} %"
+        for name, counts in tally.items()
+        if (percent := recorded.get(name)) is not None
+        and is_improbable(counts[WRONG], counts.total(), percent)
+    ]
+
+
 def score_drive(probe: str, seed: int) -> tuple[int, dict[str, Score]]:
     """The scores of a probe on the drive with this seed."""
     return seed, PROBES[probe](random_drive(seed))
@@ -339,6 +366,9 @@ def main() -> None:
     parser.add_argument("--probe", action="append", choices=PROBES)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--json", type=Path, help="write the numbers to this file, too")
+    parser.add_argument(
+        "--rates", type=Path, help="fail if findings are wrong far more often than in this file"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="print wrong and undetermined")
     options = parser.parse_args()
     tally: dict[str, Counter[str]] = {}
@@ -359,6 +389,9 @@ def main() -> None:
         table = {name: {word: counts[word] for word in words} for name, counts in tally.items()}
         scores = {"seed": options.seed, "drives": options.drives, "findings": table}
         options.json.write_text(json.dumps(scores, indent=1) + "\n")
+    if options.rates is not None:
+        worse = _worse(tally, json.loads(options.rates.read_text()))
+        sys.exit("\n".join(worse) or None)
 
 
 if __name__ == "__main__":

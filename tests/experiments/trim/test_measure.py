@@ -250,7 +250,7 @@ def test_reads_that_are_slightly_faster_leave_it_open() -> None:
     recording = Recording()
     for stage, read_ns in ((0, 1050), (1, 1000)):
         for repeat in range(measure_twin.REPEATS):
-            noise = 90 * (repeat % 2)
+            noise = 200 * (repeat % 3)
             step = {"phase": "timed", "stage": stage, "repeat": repeat, "requests": 1}
             recording.add(StepRow(step | {"start_ns": 0, "end_ns": read_ns + noise}))
     finding = reach_of(Evidence(recording.tables(), {}, virtual=True))

@@ -233,14 +233,17 @@ def _sizes(
     after = flushed.last_drop
     program_s = flushes.program_s
     same_rate = after is not None and abs(after.after / last.after - 1) < _SAME_RATE
+    is_small = after is not None and after.at < _SURE_BELOW
     early, buffers = first.early_drop, []
     if program_s is not None:
-        waits_s = flushes.waits_s if same_rate else flushes.waits_s[:1]
+        # Later writes filled the buffer again for sure only if it is small.
+        count = 1 if not same_rate else len(flushes.waits_s) if is_small else 2
+        waits_s = flushes.waits_s[:count]
         buffers.append(flushed_bytes(waits_s, last.after, program_s))
     buffers += [
         buffered(each, each.early_drop, "written before the drop after a flush", program_s)
         for each in passes
-        if each.case == "emptied" and each.early_drop is not None
+        if each.case == "emptied" and each.early_drop is not None and is_small
     ]
     if after is not None and flushed.fast_bytes >= RECOVERED * capacity:
         why = f"{total}, and as much again right after a flush: a write buffer"

@@ -109,10 +109,12 @@ def buffered(
 
 
 def common(sizes: Sequence[Size]) -> Size:
-    """What all intervals have in common; the narrowest one if they contradict each other."""
+    """What all intervals have in common; the range of all if they contradict each other."""
     narrowest = min(sizes, key=lambda size: size.high / max(1.0, size.low))
     low, high = max(size.low for size in sizes), min(size.high for size in sizes)
-    return Size(low, high, narrowest.why) if low <= high else narrowest
+    if low <= high:
+        return Size(low, high, narrowest.why)
+    return Size(high, low, "drops, flushes and pauses contradict each other; repeat the run")
 
 
 def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Size:

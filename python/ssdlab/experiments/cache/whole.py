@@ -8,7 +8,7 @@ from ssdlab.analysis.evidence import Conclusion, Evidence, qualified
 from ssdlab.analysis.write_rounds import progress
 from ssdlab.experiments.cache.buffers import MIB
 from ssdlab.records import Finding
-from ssdlab.stats.rate_drops import GENTLE_FACTOR, last_drop
+from ssdlab.stats.rate_drops import last_drop
 
 KEEPS_UP: Final = 0.9
 """Rates that differ by a smaller factor than this count as one."""
@@ -20,7 +20,7 @@ def whole_drive(evidence: Evidence, measures: list[dict[str, Any]]) -> Conclusio
     curve = progress(evidence, steps)
     rates = curve.written / 4 / curve.between(0.0, curve.written, 4)
     fastest, slowest = float(rates.max()), float(rates.min())
-    drop = last_drop(curve, steep=GENTLE_FACTOR)
+    drop = last_drop(curve)
     buffer = "flash takes data as fast as the link brings it, so the buffer was never full"
     if drop is not None:
         why = (
