@@ -105,6 +105,17 @@ def test_a_program_time_is_not_determined_if_no_result_tests_the_page() -> None:
     assert read.assumes == ()
 
 
+@pytest.mark.parametrize(("chunk", "determined"), [("32 KiB", True), ("128 KiB", False)])
+def test_tr_is_uncertain_by_its_page_types_if_a_chunk_has_several_pages(
+    chunk: str, determined: bool
+) -> None:
+    text = set_value(profiles.load("toshiba-xg5"), "ftl.chunk", chunk)
+    fitted = fit(profiles.load("toshiba-xg5"), FitInput((_stripe(text),)), "test")
+    assert get_value(fitted.profile, "ftl.chunk") == chunk
+    [read] = [each for each in fitted.parameters if each.key == "flash.read"]
+    assert read.determined == determined
+
+
 @pytest.mark.parametrize(("drive_mib", "cache_mib"), [(1024, 45), (500e9 / MIB, 1024)])
 def test_a_candidate_has_a_cache_as_large_as_the_drive(drive_mib: float, cache_mib: int) -> None:
     results = Measurement("suite", "", "box", parameters={"drive_mib": drive_mib})

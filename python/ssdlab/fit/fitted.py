@@ -10,6 +10,7 @@ import numpy as np
 
 from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
+from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
 from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
 from ssdlab.fit.first_guess import guess
@@ -27,9 +28,10 @@ from ssdlab.fit.objective import (
 )
 from ssdlab.fit.parameters import DIES, PAGE, Estimate, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.search import Progress, estimates, search
+from ssdlab.fit.search import DETERMINED_RATIO, Progress, estimates, search
 from ssdlab.fit.solving import Solution, candidate_profile
 from ssdlab.profiles.toml_edit import get_value, restore_value
+from ssdlab.units import parse_duration
 
 DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
 MODE: Final = "slc.mode"
@@ -138,7 +140,7 @@ def fit(
         searched.add(DIES_PER_CHANNEL)
     applied = {key: one for key, one in direct.items() if key not in searched}
     text = apply_estimates(text, list(applied.values()), source)
-    found = list(estimates(space, solutions))
+    found = [_with_page_types(text, one) for one in estimates(space, solutions)]
     modes = [value for one in found if one.key == MODE for value in {one.low: 0, one.high: 0}]
     applied |= {one.key: one for one in lasting_estimates(text, fit_input, modes or MODES)}
     text = apply_estimates(text, list(applied.values()), source)
@@ -153,6 +155,25 @@ def fit(
     parameters = _with_assumptions(text, parameters, fit_input)
     checks = [*_check_cells(text, objectives), *_check_findings(text, fit_input.others)]
     return Fitted(text, tuple(parameters), tuple(checks))
+
+
+def _with_page_types(text: str, estimate: Estimate) -> Estimate:
+    """The estimate; that of tR with wider bounds if probes may have read some page types only.
+
+    If a chunk has several multi-plane pages, reads of chunks' starts meet the same page types again
+    and again, and the proportions of the types are those of the start profile.
+    """
+    times = get_value(text, "flash.read")
+    if estimate.key != "flash.read" or not isinstance(times, list) or len(set(times)) == 1:
+        return estimate
+    twin = describe_twin("the profile", text)
+    if twin["chunk_bytes"] <= twin["planes"] * twin["page_bytes"]:
+        return estimate
+    seconds = [parse_duration(time) for time in times]
+    mean = sum(seconds) / len(seconds)
+    low, high = estimate.low * min(seconds) / mean, estimate.high * max(seconds) / mean
+    determined = estimate.determined and high <= DETERMINED_RATIO * low
+    return replace(estimate, low=low, high=high, determined=determined)
 
 
 def _with_assumptions(
