@@ -102,3 +102,9 @@ def test_invalid_input_to_twin_is_refused_with_one_line(refused: Refused, tmp_pa
     assert "No such file" in refused("twin", "check", tmp_path / "none.toml")
     assert "at least about" in refused("twin", "show", XG5, "--capacity", "1MiB")
     assert "needs a unit" in refused("twin", "show", XG5, "--capacity", "8")
+
+
+def test_a_narrow_terminal_shows_fewer_columns_of_the_list_uncut(ssdlab: Program) -> None:
+    done = ssdlab("twin", "list", env={"COLUMNS": "50", "PATH": "/usr/bin"})
+    assert "…" not in done.stdout
+    assert "476.8 GiB" in done.stdout
