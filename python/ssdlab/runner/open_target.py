@@ -308,7 +308,7 @@ def _open_directory(directory: Path, options: TargetOptions) -> Iterator[OpenTar
     if not directory.stat().st_mode & 0o222:  # root could write there despite the mode
         raise TargetError(
             f"{directory} is read-only (mode {directory.stat().st_mode & 0o777:o}); give a "
-            "directory that may be written, or change its mode"
+            "directory on the drive that may be written"
         )
     mount = mount_of(directory)
     drives = drives_of_mount(mount)
