@@ -18,7 +18,11 @@ def _sample(**counters: float | None) -> Sample:
     names = ("read", "write", "trim", "flush")
     rates = {name: _rates(1000.0 * at) for at, name in enumerate(names, 1)}
     return Sample(
-        seconds=1.0, power="on", clients=1, in_flight=3, virtual_s=9.0,
+        seconds=1.0,
+        power="on",
+        clients=1,
+        in_flight=3,
+        virtual_s=9.0,
         **{"waf": 1.5, "waf_ever": 1.2, "counters": counters, **rates},
     )
 

@@ -375,7 +375,7 @@ def _directory_identity(
         "mount_point": str(mount.mount_point),
         "fs_type": mount.fs_type,
         "source": mount.source,
-        "options": ",".join(mount.options),
+        "options": ",".join(dict.fromkeys(mount.options)),  # of the mount and the file system
         "drives": _drive_rows(drives),
     }
 
