@@ -15,15 +15,20 @@ def _rates(p99_us: float) -> Rates:
 
 
 def _sample(**counters: float | None) -> Sample:
-    names = ("read", "write", "trim", "flush")
-    rates = {name: _rates(1000.0 * at) for at, name in enumerate(names, 1)}
+    read, write, trim, flush = (_rates(1000.0 * at) for at in range(1, 5))
     return Sample(
         seconds=1.0,
         power="on",
         clients=1,
         in_flight=3,
         virtual_s=9.0,
-        **{"waf": 1.5, "waf_ever": 1.2, "counters": counters, **rates},
+        waf=1.5,
+        waf_ever=1.2,
+        read=read,
+        write=write,
+        trim=trim,
+        flush=flush,
+        counters=counters,
     )
 
 
