@@ -57,5 +57,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is there already, and what is loaded when it is used."""
-    return sorted({*globals(), *__all__})
+    """The public names, most of which are loaded when they are used."""
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__"])

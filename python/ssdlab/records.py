@@ -331,6 +331,8 @@ def find_runs(path: Path) -> list[Path]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); give a run folder") from error
     if not folders:
+        if not path.exists():
+            raise UsageError(f"{path} does not exist; give a run folder or a results folder")
         raise UsageError(
             f"{path} holds no run; give the folder of a run, or the results folder of --out"
         )

@@ -26,7 +26,7 @@ def test_what_is_offered_is_what_the_api_has_and_what_type_checkers_see() -> Non
     assert (imported.module, [each.name for each in imported.names]) == ("ssdlab.api", ["*"])
     assert offered == ssdlab.__all__
     assert all(getattr(ssdlab, name) is getattr(api, name) for name in api.__all__)
-    assert set(ssdlab.__all__) <= set(dir(ssdlab))
+    assert set(ssdlab.__all__) == {name for name in dir(ssdlab) if not name.startswith("_")}
     assert (SOURCE.parent / "py.typed").is_file()
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = ssdlab.nothing

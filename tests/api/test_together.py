@@ -34,7 +34,7 @@ def test_a_results_folder_is_a_sequence_of_runs_and_a_table(
     assert [row["experiment"] for row in rows] == ["aging", "split"]
     assert rows[0]["finding.slowdown"] == aged.findings["slowdown"].value
     assert aged.verdict in runs._repr_html_()
-    with pytest.raises(ssdlab.UsageError, match="holds no run"):
+    with pytest.raises(ssdlab.UsageError, match="does not exist"):
         ssdlab.open_runs(results / "none")
 
 

@@ -109,7 +109,7 @@ TWINS = ("twin:toshiba-xg5", "twin:intel-s3510-480")
         (("twin:toshiba-xg5", "--interleave"), "turns need two sides or more"),
         ((*TWINS, "--interleave", "--turns", 3), "it must be 8 to"),
         (("a", "b", "--interleave", "--turn", "0"), "must be above 0"),
-        (("none", "missing"), "holds no run"),
+        (("none", "missing"), "none does not exist"),
     ],
 )
 def test_usage_errors_are_one_line(

@@ -269,3 +269,11 @@ def test_help_and_errors_of_usage_load_no_library_for_numbers(
         [sys.executable, "-c", script, *words], capture_output=True, text=True, check=True
     )
     assert "LOADED []" in done.stdout
+
+
+@pytest.mark.parametrize("verb", [("compare",), ("replay",), ("twin", "fit"), ("serve",)])
+def test_a_paragraph_of_the_help_is_wrapped_once(ssdlab: Program, verb: tuple[str, ...]) -> None:
+    done = ssdlab(*verb, "--help", env={"COLUMNS": "1000", "PATH": "/usr/bin"})
+    above = done.stdout.split("╭")[0].splitlines()
+    text = [line.strip() for line in above if line.strip()]
+    assert all(line[-1] in ".:" or line.startswith("Usage") for line in text), text

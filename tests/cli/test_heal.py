@@ -56,7 +56,7 @@ def test_a_dry_run_prints_plan_map_and_wear_and_writes_nothing(ssdlab: Program, 
     assert (one["moved_bytes"], one["written_bytes"], one["refused"]) == (0, 0, None)
     assert {"days_of_endurance", "fresh_from", "way", "left", "why"} <= set(one)
     assert [row["offset_bytes"] for row in one["map"]] == [at * M for at in range(6)]
-    assert report["verdict"] == "6.0 MiB would be rewritten."
+    assert report["verdict"] == "Dry run of 1 file: 6.0 MiB would be rewritten."
 
 
 def test_the_text_output_has_both_maps_the_plan_and_the_gain(ssdlab: Program, file: Path) -> None:

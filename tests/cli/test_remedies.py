@@ -93,3 +93,7 @@ def test_a_usage_error_is_one_line(refused: Callable[..., str]) -> None:
     assert "cannot show" in refused("provision", "--visible", "2GB", "--flash", "1GB")
     assert "without a target" in refused("provision", "twin:toshiba-xg5", "--visible", "1GB")
     assert "does not exist" in refused("trim", "/no/such/place")
+
+
+def test_trim_of_a_twin_names_the_experiment(refused: Callable[..., str]) -> None:
+    assert "is a twin, which has no file system" in refused("trim", "twin:toshiba-xg5")

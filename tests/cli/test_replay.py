@@ -49,7 +49,7 @@ def test_a_run_reports_its_pace_and_the_command_that_repeats_it(
     assert ssdlab("report", runs, "--html", page).returncode == 0
     text = page.read_text()
     assert "Trace replay" in text
-    assert f"ssdlab replay {trace} twin:toshiba-xg5 --speed 1.0 --capacity 1073741824B" in text
+    assert f"ssdlab replay {trace} twin:toshiba-xg5 --speed 1.0 --capacity 1GiB" in text
 
 
 def test_a_damaged_line_is_reported_with_its_number(

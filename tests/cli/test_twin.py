@@ -112,3 +112,9 @@ def test_the_command_prints_each_figure_and_its_error(ssdlab: Program) -> None:
     shown = ssdlab(*command, "--quiet")
     assert shown.stderr == ""
     assert "fitted: 5 figures of 1 drives" in shown.stdout
+
+
+def test_a_narrow_terminal_shows_fewer_columns_of_the_list_uncut(ssdlab: Program) -> None:
+    done = ssdlab("twin", "list", env={"COLUMNS": "50", "PATH": "/usr/bin"})
+    assert "…" not in done.stdout
+    assert "476.8 GiB" in done.stdout

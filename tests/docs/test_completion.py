@@ -13,6 +13,11 @@ import pytest
         ("ssdlab ru", {"run", "runs"}),
         ("ssdlab run st", {"steady", "stripe"}),
         ("ssdlab run steady --dr", {"--drive-writes"}),
+        ("ssdlab run aging to", {"toshiba-xg5"}),
+        ("ssdlab serve to", {"toshiba-xg5"}),
+        ("ssdlab twin show to", {"toshiba-xg5"}),
+        ("ssdlab twin what-if to", {"toshiba-xg5"}),
+        ("ssdlab provision to", {"toshiba-xg5"}),
         ("ssdlab witness ", {"report", "serve", "verify", "write"}),
     ],
 )

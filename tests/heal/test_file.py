@@ -177,4 +177,4 @@ def test_a_directory_selects_its_large_regular_files_each_once(
 def test_the_verdict_has_the_amount_that_could_not_be_moved() -> None:
     one = FileOutcome("a", planned_bytes=4 * M, moved_bytes=3 * M, left=[(0, M)])
     assert verdict([one], dry_run=False) == "3.0 MiB were rewritten; 1.0 MiB could not be moved."
-    assert verdict([one], dry_run=True) == "4.0 MiB would be rewritten."
+    assert verdict([one], dry_run=True) == "Dry run of 1 file: 4.0 MiB would be rewritten."

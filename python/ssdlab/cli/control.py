@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -135,7 +135,11 @@ def line(sample: Sample) -> str:
     """A sample as one line."""
     rates = "  ".join(
         f"{name} {rates.rate:,.0f}/s p50 {_us(rates.p50_us)} p99 {_us(rates.p99_us)}"
-        for name, rates in (("read", sample.read), ("write", sample.write))
+        for name, rates in (
+            ("read", sample.read),
+            ("write", sample.write),
+            ("flush", sample.flush),
+        )
     )
     return f"{rates}  WAF {_factor(sample.waf)}  queue {sample.in_flight}"
 
@@ -152,9 +156,10 @@ def table(samples: list[Sample]) -> Table:
     for name, plural in plurals.items():
         rates = [getattr(sample, name).rate for sample in samples]
         result.add_row(f"{plural} per second", f"{getattr(last, name).rate:,.0f}", curve(rates))
-    for name in ("read", "write"):
+    for name in ("read", "write", "flush"):
         now = getattr(last, name)
-        result.add_row(f"{name} bytes per second", format_size(round(now.bytes_rate)), "")
+        if name != "flush":
+            result.add_row(f"{name} bytes per second", format_size(round(now.bytes_rate)), "")
         latencies = [getattr(sample, name).p99_us for sample in samples]
         result.add_row(f"{name} latency, median", _us(now.p50_us), "")
         result.add_row(f"{name} latency, p99", _us(now.p99_us), curve(latencies))
@@ -163,14 +168,23 @@ def table(samples: list[Sample]) -> Table:
     result.add_row("since the drive was new", _factor(last.waf_ever), "")
     queues = [sample.in_flight for sample in samples]
     result.add_row("queue", f"{last.in_flight}", curve(queues))
+    if last.counters.get("paced_answers"):
+        result.add_row("answers more than 20 us late", _late(last.counters), "since the start")
     return result
 
 
 def curve(values: list[Any]) -> str:
-    """Values as bars, scaled to the largest; a space for None."""
-    largest = max((value for value in values if value is not None), default=0) or 1
-    steps = len(BARS) - 1
-    return "".join(BARS[0 if value is None else round(value / largest * steps)] for value in values)
+    """Values as bars, scaled to the largest, which is named; a space for None."""
+    largest = max((value for value in values if value is not None), default=0)
+    steps, scale = len(BARS) - 1, largest or 1
+    bars = (BARS[0 if value is None else round(value / scale * steps)] for value in values)
+    return f"{''.join(bars)} up to {largest:,.4g}" if largest else "".join(bars)
+
+
+def _late(counters: Mapping[str, float | None]) -> str:
+    """The share of late answers of a served twin with a pace."""
+    late, paced = (counters.get(name) or 0.0 for name in ("late_answers", "paced_answers"))
+    return f"{late / paced:.1%}"
 
 
 def _us(value: float | None) -> str:

@@ -61,6 +61,14 @@ def lazy_group(summary: str, example: str, of: Mapping[str, Member]) -> typer.Ty
     return app
 
 
+def _unwrapped(command: Any) -> Any:
+    """The command with each paragraph of its help on one line: the terminal's width wraps it."""
+    if command.help:
+        paragraphs = command.help.split("\n\n")
+        command.help = "\n\n".join(" ".join(text.split()) for text in paragraphs)
+    return command
+
+
 class _StandIn(TyperCommand):
     """Has a command's summary, and imports the command when it is called."""
 
@@ -90,7 +98,7 @@ class _Commands(Mapping[str, Any]):
             command = typer.main.get_command(app)
             # The module's `app` is one command, a group, or several commands of this group.
             siblings = getattr(command, "commands", {})
-            self._imported[name] = siblings.get(name, command)
+            self._imported[name] = _unwrapped(siblings.get(name, command))
         return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -11,7 +11,15 @@ from typing import Annotated, Final
 import typer
 
 from ssdlab.errors import UsageError
-from ssdlab.target import RESULTS, SEED_MAX, Consent, Target, parse_consent, parse_target
+from ssdlab.target import (
+    RESULTS,
+    SEED_MAX,
+    Consent,
+    Target,
+    parse_consent,
+    parse_profile,
+    parse_target,
+)
 from ssdlab.units import parse_size
 
 LABEL: Final[ContextVar[str]] = ContextVar("label", default="")
@@ -51,12 +59,21 @@ def size_of(text: str | None) -> int | None:
     return None if text is None else parse_size(text)
 
 
+def complete_twin(incomplete: str) -> list[str]:
+    """The names of shipped twins that begin so; with `twin:` if that was typed."""
+    from ssdlab import profiles
+
+    typed = incomplete.removesuffix(parse_profile(incomplete))
+    return [typed + name for name in profiles.names() if (typed + name).startswith(incomplete)]
+
+
 Targets = Annotated[
     list[str],
     typer.Argument(
         metavar="TARGET",
         help="twin:NAME, twin:FILE.toml, a directory (a test file is made in it and removed), "
         "or a block device (its data is lost).",
+        autocompletion=complete_twin,
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller and shorter; less exact.")]

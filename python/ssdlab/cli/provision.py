@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ssdlab.analysis.spare import SECTOR
-from ssdlab.cli.options import size_of
+from ssdlab.cli.options import complete_twin, size_of
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.storage_stack.blockdev import device_at, is_block_device
 from ssdlab.target import full_name, is_twin, parse_profile
@@ -26,7 +26,11 @@ _DEFAULT_SPARE: Final = 0.27
 def provision(
     target: Annotated[
         str | None,
-        typer.Argument(metavar="[DEVICE|twin:NAME]", help="A whole drive, or a twin by its name."),
+        typer.Argument(
+            metavar="[DEVICE|twin:NAME]",
+            help="A whole drive, or a twin by its name.",
+            autocompletion=complete_twin,
+        ),
     ] = None,
     *,
     visible: Annotated[

@@ -194,6 +194,7 @@ def _print(runs: list[Run], unreadable: tuple[str, ...]) -> None:
     from ssdlab.report.table import print_table
     from ssdlab.wording import plain
 
-    print_table(RunList(runs).table, Console())
+    if runs:
+        print_table(RunList(runs).table, Console())
     for reason in unreadable:
         Console(stderr=True).print(f"left out: {plain(reason)}", markup=False, soft_wrap=True)

@@ -7,12 +7,13 @@ import ipaddress
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.console import Console
 
 from ssdlab import profiles
+from ssdlab.cli.options import complete_twin
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_text
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from ssdlab.device import ServeOptions, Server
 
 app = typer.Typer(add_completion=False)
+
+_DRIVE: Final = "format=raw,if=virtio,discard=unmap"
+"""Options of a drive of qemu; without discard=unmap a guest's trims do not reach the twin."""
 
 UnixSocket = Annotated[
     Path | None, typer.Option(help="NBD: listen on this Unix socket, which must not exist.")
@@ -65,7 +69,12 @@ Certificates = Annotated[
     typer.Option(help="Require TLS; the folder has server-cert.pem and server-key.pem."),
 ]
 Profile = Annotated[
-    str, typer.Argument(metavar="PROFILE", help="NAME or FILE.toml, as in twin:NAME.")
+    str,
+    typer.Argument(
+        metavar="PROFILE",
+        help="NAME or FILE.toml, as in twin:NAME.",
+        autocompletion=complete_twin,
+    ),
 ]
 ControlSocket = Annotated[
     Path | None,
@@ -332,10 +341,10 @@ def _print_nbd_usage(console: Console, address: str, title: str, options: ServeO
     if is_unix:
         path = Path(address).resolve()
         uri = f"nbd+unix:///?socket={path}"
-        kernel = f"nbd-client -unix {shlex.quote(str(path))} /dev/nbd0"
+        kernel = f"nbd-client -unix {shlex.quote(str(path))} /dev/nbd0 -persist"
     else:
         host, _, port = address.rpartition(":")
-        uri, kernel = f"nbd://{address}", f"nbd-client {host} {port} /dev/nbd0"
+        uri, kernel = f"nbd://{address}", f"nbd-client {host} {port} /dev/nbd0 -persist"
     if is_tls:
         uri = f"{uri.replace('nbd', 'nbds', 1)}{'&' if is_unix else '/?'}tls-certificates=DIR"
     commands = (
@@ -344,7 +353,7 @@ def _print_nbd_usage(console: Console, address: str, title: str, options: ServeO
         ("a file", f"mkdir -p d && nbdfuse d {shlex.quote(uri)} &"),
         ("a block device", "losetup --find --show --direct-io=on d/nbd"),
         ("the kernel's client", kernel),
-        ("a guest", f"qemu-system-x86_64 -drive file={shlex.quote(uri)},format=raw,if=virtio ..."),
+        ("a guest", f"qemu-system-x86_64 -drive file={shlex.quote(uri)},{_DRIVE} ..."),
     )
     _print(console, f"{title}: {uri}")
     for name, command in commands[: 4 if is_tls else None]:  # the others do not accept nbds:

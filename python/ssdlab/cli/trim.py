@@ -10,6 +10,7 @@ import typer
 
 from ssdlab.cli.output import write_out
 from ssdlab.errors import TargetError
+from ssdlab.target import full_name, is_twin
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def trim(
     ext4 skips space that it has trimmed since it was mounted. If that is most of the free space, a
     second pass trims it again. No data is touched. Exit status 1: discards do not reach the drive.
     """
+    if is_twin(full_name(str(path))):
+        raise TargetError(
+            f"{path} is a twin, which has no file system: give a directory, or use "
+            f"ssdlab run trim {path}"
+        )
     if not path.exists():
         raise TargetError(f"{path} does not exist: give a directory on the file system")
     from ssdlab.records import encode_json

@@ -113,8 +113,21 @@ def _overlaps(each: Range, ranges: list[Range]) -> bool:
     return any(other.offset < each.end and each.offset < other.end for other in ranges)
 
 
+def _planned(files: list[FileOutcome]) -> str:
+    healed = [file for file in files if file.refused is None]
+    refused = len(files) - len(healed)
+    tail = f"; {refused} refused" if refused else ""
+    planned = sum(file.planned_bytes for file in healed)
+    if not planned:
+        return f"{'nothing reads slowly' if healed else 'nothing can be rewritten'}{tail}."
+    return f"{planned / MIB:.1f} MiB would be rewritten{tail}."
+
+
 def verdict(files: list[FileOutcome], *, dry_run: bool) -> str:
     """The result of all files in one sentence."""
+    if dry_run:
+        count = f"{len(files)} file{'' if len(files) == 1 else 's'}"
+        return f"Dry run of {count}: {_planned(files)}"
     healed = [file for file in files if file.refused is None]
     refused = len(files) - len(healed)
     tail = f"; {refused} refused" if refused else ""
@@ -123,8 +136,6 @@ def verdict(files: list[FileOutcome], *, dry_run: bool) -> str:
         return f"Nothing was done{tail}."
     if not planned:
         return f"Nothing reads slowly: nothing was written{tail}."
-    if dry_run:
-        return f"{planned / MIB:.1f} MiB would be rewritten{tail}."
     moved = sum(file.moved_bytes for file in healed)
     if any(file.no_gain for file in healed):
         tail = f"; the first part did not read faster, so the rest was not rewritten{tail}"

@@ -310,7 +310,7 @@ def _open_directory(directory: Path, options: TargetOptions) -> Iterator[OpenTar
     if not directory.stat().st_mode & 0o222:  # root could write there despite the mode
         raise TargetError(
             f"{directory} is read-only (mode {directory.stat().st_mode & 0o777:o}); give a "
-            "directory that may be written, or change its mode"
+            "directory on the drive that may be written"
         )
     mount = mount_of(directory)
     drives = drives_of_mount(mount)
@@ -377,7 +377,7 @@ def _directory_identity(
         "mount_point": str(mount.mount_point),
         "fs_type": mount.fs_type,
         "source": mount.source,
-        "options": ",".join(mount.options),
+        "options": ",".join(dict.fromkeys(mount.options)),  # of the mount and the file system
         "drives": _drive_rows(drives),
     }
 

@@ -70,4 +70,6 @@ def test_a_filter_without_matches_and_an_empty_folder_are_one_line(
     refused: Callable[..., str], results: Path, tmp_path: Path
 ) -> None:
     assert "no run of 'nothing'" in refused("runs", results, "--experiment", "nothing")
-    assert "holds no run" in refused("runs", tmp_path / "none")
+    assert "none does not exist" in refused("runs", tmp_path / "none")
+    (tmp_path / "empty").mkdir()
+    assert "holds no run" in refused("runs", tmp_path / "empty")

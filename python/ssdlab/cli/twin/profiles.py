@@ -51,7 +51,11 @@ def list_twins(*, json: options.Json = False) -> None:
     for name, twin in twins.items():
         size, spare = format_size(twin["capacity_bytes"]), f"{twin['spare']:.1%}"
         table.add_row(name, size, spare, str(twin["dies"]), *_error_cells(errors[name]))
-    Console().print(table)
+    console = Console()
+    wide = console.options.update(width=1000)
+    while len(table.columns) > 1 and console.measure(table, options=wide).maximum > console.width:
+        table.columns.pop()  # rather than cut every cell
+    console.print(table)
 
 
 def _error_cells(errors: list[TableErrors]) -> tuple[str, str, str]:
@@ -64,7 +68,12 @@ def _error_cells(errors: list[TableErrors]) -> tuple[str, str, str]:
 @app.command(name="show", epilog="Example: ssdlab twin show toshiba-xg5 --capacity 8GiB")
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A name from `ssdlab twin list`, or FILE.toml.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A name from `ssdlab twin list`, or FILE.toml.",
+            autocompletion=options.complete_twin,
+        ),
     ],
     *,
     capacity: options.Capacity = None,

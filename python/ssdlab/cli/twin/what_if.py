@@ -37,7 +37,14 @@ OWN_OPTIONS: Final = ("--json", "--out", "--capacity", "--seed", "--quick", "--q
     "--capacity 4GiB",
 )
 def what_if(
-    profile: Annotated[str, typer.Argument(metavar="PROFILE", help="A name, or FILE.toml.")],
+    profile: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROFILE",
+            help="A name, or FILE.toml.",
+            autocompletion=options.complete_twin,
+        ),
+    ],
     *,
     change: Annotated[
         list[str],
