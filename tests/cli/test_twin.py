@@ -69,8 +69,12 @@ def test_a_fit_writes_a_valid_profile_and_warns_of_undetermined_numbers(
     fitted = json.loads(result.stdout)
     assert [row["held_out"] for row in fitted["measures"]] == [False, False, True]
     assert fitted["mean_error"] < 0.05
-    [warning] = [text for text in fitted["warnings"] if text.startswith("flash.read is not")]
-    assert "add results of aging or fsync or split" in warning
+    page, read = (
+        next(text for text in fitted["warnings"] if text.startswith(key))
+        for key in ("flash.planes x flash.page is not determined", "flash.read is right only with")
+    )
+    assert "add results of aging or fsync or split" in page
+    assert "ftl.chunk 32 KiB, taken from the start profile" in read
     assert ssdlab("twin", "check", out).returncode == 0
     assert "it must be aging:" in refused(*words, "--hold-out", "aging:77")
     assert "cannot read results" in refused("twin", "fit", tmp_path / "none.toml", *words[3:])

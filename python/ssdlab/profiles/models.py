@@ -27,6 +27,8 @@ def stated_value(model: str, key: str) -> Stated | None:
 
     None if no shipped profile is of this model, or its value is only a guess or fitted.
     """
+    if not model:
+        return None
     section, name = key.split(".")
     for profile in profiles.names():
         table = _table(profile)
