@@ -103,9 +103,8 @@ def started(kind: str, folder: Path) -> Iterator[Bench]:
     profile, drive, journals = folder / "twin.toml", folder / "drive", folder / "journals"
     profile.write_text(profile_of(kind))
     program = [sys.executable, "-c", "from ssdlab.cli import main; main()"]
-    twin = subprocess.Popen(
-        [*program, "serve", str(profile), "--unix", str(drive), "--capacity", CAPACITY, "--quiet"]
-    )
+    words = ("--unix", str(drive), "--capacity", CAPACITY, "--pace", "none", "--quiet")
+    twin = subprocess.Popen([*program, "serve", str(profile), *words])
     lines = [*program, "witness", "serve", "--listen", "127.0.0.1:0", "--out", str(journals)]
     log_file = folder / "witness.log"
     with log_file.open("w") as log:

@@ -66,8 +66,10 @@ class Device:
         self.mount()
         sizes = [9 << 20, *(3000 * number for number in range(1, 30))]
         for number, size in enumerate(sizes):
-            self.content[f"file-{number}"] = rng.randbytes(size)
-            (self.point / f"file-{number}").write_bytes(self.content[f"file-{number}"])
+            self.content[f"file-{number}"] = content = rng.randbytes(size)
+            with (self.point / f"file-{number}").open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, size)  # in one extent where that is possible
+                file.write(content)
         with (self.point / "allocated").open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, 5 << 20)
         os.sync()
