@@ -60,7 +60,7 @@ def test_stdout_is_one_json_object_with_the_documented_keys(
 def test_progress_goes_to_stderr_unless_quiet(
     full_size: dict[str, subprocess.CompletedProcess[str]], ssdlab: Program
 ) -> None:
-    assert " left)" in full_size[TWINS[0]].stderr
+    assert f"aging twin:{TWINS[0]}: writing" in full_size[TWINS[0]].stderr
     done = ssdlab("run", "aging", f"twin:{TWINS[0]}", *SMALL, "--json", "--quiet")
     assert done.stderr == ""
 

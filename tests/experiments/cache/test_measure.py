@@ -15,7 +15,7 @@ from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiments.cache.analysis import conclude
-from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for
+from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for, small_job
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
@@ -182,3 +182,12 @@ def test_the_region_is_half_of_a_drive_or_an_eighth_if_quick() -> None:
 def test_a_size_out_of_range_is_refused(drive: int | None, size: int) -> None:
     with pytest.raises(UsageError, match="--size"):
         plan_for(Cache(size=size), drive, 0)
+
+
+def test_small_writes_stay_in_the_region() -> None:
+    plan = Plan(size=32 * MIB)
+    jobs = [
+        small_job(plan, number, mib * MIB) for number in range(64) for mib in (1, 8, 27, 31, 64)
+    ]
+    assert max(job.offset_bytes + job.length_bytes for job in jobs) <= plan.size
+    assert len({job.offset_bytes for job in jobs}) > 4

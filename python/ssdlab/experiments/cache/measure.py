@@ -208,7 +208,7 @@ def _fill_again(session: RunSession, plan: Plan, drop: RateDrop) -> None:
     for number in range(FILLS):
         session.flush(1)
         step = Step("write", "filling the buffer again", "fill", 1, number, case="emptied")
-        session.run(step, _small_job(plan, number, round(2 * min(drop.at, 64 * MIB))))
+        session.run(step, small_job(plan, number, round(2 * min(drop.at, 64 * MIB))))
 
 
 def _pause(session: RunSession, plan: Plan, drop: RateDrop) -> None:
@@ -223,7 +223,7 @@ def _pause(session: RunSession, plan: Plan, drop: RateDrop) -> None:
         length = 2.5 * amount / share
         if enough and found is not None:
             length = min(length, 3 * found.at)
-        job = _small_job(plan, number, round(length))
+        job = small_job(plan, number, round(length))
         rest_s = amount / drop.after
         label = f"writing again after a pause of {1000 * rest_s:.3g} ms"
         step = Step("write", label, "fill", 1, number, case="paused", value=rest_s, rest_s=rest_s)
@@ -242,10 +242,11 @@ def _pause(session: RunSession, plan: Plan, drop: RateDrop) -> None:
             amount = enough if amount > enough else round(LONGER_PAUSE * enough)
 
 
-def _small_job(plan: Plan, number: int, amount: int) -> Job:
+def small_job(plan: Plan, number: int, amount: int) -> Job:
     """A write that ends at another place within a row of pages each time."""
     length = min(plan.size, amount // MIB * MIB + 4 * MIB + 5 * number % 32 * PAUSE_BLOCK)
-    job = _job("write", length, offset=number * MIB % (plan.size - length + MIB))
+    places = (plan.size - length) // MIB + 1
+    job = _job("write", length, offset=number % places * MIB)
     return msgspec.structs.replace(job, block_bytes=PAUSE_BLOCK)
 
 
