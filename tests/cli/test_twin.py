@@ -76,6 +76,10 @@ def test_a_fit_writes_a_valid_profile_and_warns_of_undetermined_numbers(
     assert "add results of aging or fsync or split" in page
     assert "ftl.chunk 32 KiB, taken from the start profile" in read
     assert ssdlab("twin", "check", out).returncode == 0
+    text = out.read_text()
+    assert text.startswith("# flat: fit of the ageing row of flat")
+    assert 'model = "flat"' in text
+    assert "Intel DC S3510" not in text.split("[link]")[0]
     assert "it must be aging:" in refused(*words, "--hold-out", "aging:77")
     assert "cannot read results" in refused("twin", "fit", tmp_path / "none.toml", *words[3:])
 

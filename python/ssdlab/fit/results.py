@@ -157,13 +157,18 @@ class FitInput:
         return list(dict.fromkeys([*names, *(results.experiment for results in self.others)]))
 
     @property
+    def drive_name(self) -> str:
+        """The name of the drive, or of the file of an ageing row; "" if neither is known."""
+        models = [results.model for results in self.others if results.model]
+        models += [] if self.row is None else [self.row.model]
+        return models[0] if models else ""
+
+    @property
     def label(self) -> str:
         """A short description of the results, for a profile's `source`."""
         if self.row is not None and not self.others:
             return f"the ageing row of {self.row.model}"
-        models = [results.model for results in self.others if results.model]
-        models += [] if self.row is None else [self.row.model]
-        return ", ".join(self.experiments) + (f" of {models[0]}" if models else "")
+        return ", ".join(self.experiments) + (f" of {self.drive_name}" if self.drive_name else "")
 
     @property
     def fitted_others(self) -> list[Measurement]:

@@ -62,6 +62,13 @@ def set_values(profile: str, values: Mapping[str, Any], source: str = "") -> str
     return tomlkit.dumps(document)
 
 
+def replace_heading(profile: str, heading: str) -> str:
+    """The text with other comments before its first table."""
+    lines = profile.splitlines(keepends=True)
+    first = next(at for at, line in enumerate(lines) if line.startswith("["))
+    return "".join([*(f"# {line}\n" for line in heading.splitlines()), "\n", *lines[first:]])
+
+
 def restore_value(profile: str, original: str, key: str) -> str:
     """The text with `table.key`, its source and comments restored from `original`, or removed."""
     table, name = key.split(".")

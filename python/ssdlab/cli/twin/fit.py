@@ -71,8 +71,9 @@ def fit(
     source = f"fit of {label}, {datetime.now(UTC):%Y-%m-%d}".replace('"', "")
     with bar.progress_bar(Console(stderr=True), f"fitting to {label}", quiet=quiet) as listener:
         fitted = fit_profile(profiles.load(start), fit_input, source, _report_to(listener))
+    name = fit_input.drive_name or f"a drive fitted from {start}"
     try:
-        out.write_text(fitted.profile, encoding="utf-8")
+        out.write_text(_with_name(fitted.profile, name, source, start), encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"{out} cannot be written ({error.strerror}); give another --out"
@@ -81,6 +82,17 @@ def fit(
         _print_json(fitted, out)
     else:
         _print_fit(fitted, out)
+
+
+def _with_name(profile: str, name: str, source: str, start: str) -> str:
+    """The fitted profile under the drive's own name: it is not the drive of the start profile."""
+    from ssdlab.profiles.toml_edit import replace_heading, set_value
+
+    heading = (
+        f"{name}: {source}, from the profile {start}.\n"
+        'Numbers of kind "fitted" are from this fit; all others are those of the start profile.'
+    )
+    return replace_heading(set_value(profile, "drive.model", name), heading)
 
 
 def _report_to(listener: Listener) -> Callable[[int, int], None]:
