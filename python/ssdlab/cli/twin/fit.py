@@ -90,7 +90,7 @@ def _with_name(profile: str, name: str, source: str, start: str) -> str:
 
     heading = (
         f"{name}: {source}, from the profile {start}.\n"
-        'Numbers of kind "fitted" are from this fit; all others are those of the start profile.'
+        "Numbers whose source names this fit are its results; all others are those of that profile."
     )
     return replace_heading(set_value(profile, "drive.model", name), heading)
 
