@@ -190,12 +190,12 @@ def _waf(drive: Drive, pattern: Literal["random"] | Listed, requests: int, seed:
     return flash / host
 
 
-def _counts(drive: Drive) -> tuple[int, int]:
+def _counts(drive: Drive) -> tuple[float, float]:
     """Mapping units that the host wrote, and that were programmed."""
     counters = drive.counters()
     assert counters is not None, "a twin counts"
-    flash = [counters[key] for key in counters if key.startswith("nand_")]
-    return int(counters["host_writes"]), int(sum(flash))
+    host = float(counters["host_writes"])
+    return host, host * (counters["waf"] or 0.0)
 
 
 _COMPARE: Final[dict[str, Callable[[Mapping[str, Any]], list[Figure]]]] = {
