@@ -207,3 +207,16 @@ def test_a_run_also_writes_its_page(
         assert len(json.loads(done.stdout)["runs"]) == 2
     else:
         assert done.stdout.endswith(f"{page}\n")
+
+
+def test_a_page_in_a_missing_directory_is_refused_before_the_run(
+    ssdlab: Program, tmp_path: Path
+) -> None:
+    missing, out = tmp_path / "missing" / "page.html", tmp_path / "runs"
+    words = ("run", "split", "twin:toshiba-xg5", "--quick", "--html", missing, "--out", out)
+    done = ssdlab(*words)
+    assert done.returncode == 2
+    assert done.stderr.strip().endswith(
+        f"--html is {missing}; give a file in an existing directory"
+    )
+    assert not out.exists()
