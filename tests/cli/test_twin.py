@@ -119,7 +119,7 @@ def test_the_command_prints_each_figure_and_its_error(ssdlab: Program) -> None:
     assert document["summary"][0]["worst_error"] < 0.02
     shown = ssdlab(*command, "--quiet")
     assert shown.stderr == ""
-    assert "fitted: 5 figures of 1 drive," in shown.stdout
+    assert "fitted: figures 5, drives 1, mean error" in shown.stdout
 
 
 def test_a_narrow_terminal_shows_fewer_columns_of_the_list_uncut(ssdlab: Program) -> None:

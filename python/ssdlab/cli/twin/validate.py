@@ -89,9 +89,8 @@ def _print(comparisons: list[Comparison], totals: list[Summary]) -> None:
             table.add_row(figure.label, *cells, figure.role)
         console.print(table)
     for total in totals:
-        drives = f"{total.drives} drive{'s' if total.drives > 1 else ''}"
         console.print(
-            f"{total.role}: {total.figures} figures of {drives}, mean error "
+            f"{total.role}: figures {total.figures}, drives {total.drives}, mean error "
             f"{total.mean_error:.1%}, worst {total.worst_error:.1%}",
             highlight=False,
         )
