@@ -35,8 +35,8 @@ class Choice:
         return set_values(profile, self.changes(profile, value), source)
 
 
-class DiesPerChannel(Choice):
-    """The number of channels over which the same dies are distributed."""
+class Channels(Choice):
+    """The number of channels; the number of dies stays the same."""
 
     def changes(self, profile: str, value: Any) -> dict[str, Any]:
         """Channels, and dies of each."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ssdlab.errors import UsageError
-from ssdlab.fit.choices import Choice, DiesPerChannel, MultiPlanePage
+from ssdlab.fit.choices import Channels, Choice, MultiPlanePage
 from ssdlab.profiles.toml_edit import get_value, set_values
 
 LINK_MAX: Final = {"sata": 580e6, "nvme": 14.5e9}
@@ -222,7 +222,7 @@ def _geometry_choices(
         dies = _dies(profile)
         counts = tuple(n for n in (1, 2, 3, 4, 6, 8, 12, 16, 32) if dies % n == 0)
         start = get_value(profile, "flash.channels")
-        yield DiesPerChannel("flash.channels", counts, tuple(0.5 * (n != start) for n in counts))
+        yield Channels("flash.channels", counts, tuple(0.5 * (n != start) for n in counts))
     if get_value(profile, "slc.size") is not None and not _DEPEND_ON_CACHE.isdisjoint(experiments):
         start = get_value(profile, "slc.mode") or "static"
         yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))
