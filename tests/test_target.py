@@ -53,6 +53,18 @@ def test_the_name_of_a_twin_is_enough_unless_a_path_has_it(
     assert parse_target("toshiba-xg5") == Directory("toshiba-xg5")
 
 
+def test_a_path_is_a_target_also_where_the_profiles_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names() -> list[str]:
+        raise PermissionError
+
+    monkeypatch.setattr(profiles, "names", names)
+    assert parse_target(str(tmp_path)) == Directory(str(tmp_path))
+    with pytest.raises(TargetError, match="No such file or directory"):
+        parse_target(str(tmp_path / "missing"))
+
+
 def test_a_target_is_found_from_another_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ inside functions, so that `--help` starts fast.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -170,8 +171,9 @@ def full_name(text: str) -> str:
     """`twin:NAME` for the name of a shipped twin, unless a path has that name; else `text`."""
     from ssdlab import profiles
 
-    is_name = text in profiles.names() and not Path(text).exists()
-    return _TWIN + text if is_name else text
+    if os.path.exists(text):  # noqa: PTH110 -- Path.exists raises in a directory without permission
+        return text
+    return _TWIN + text if "/" not in text and text in profiles.names() else text
 
 
 def anywhere(target: Target) -> Target:
@@ -223,7 +225,7 @@ def path_target(text: str) -> Directory | BlockDevice:
     try:
         path.stat()
     except OSError as error:
-        if near := profiles.similar(text):
+        if "/" not in text and (near := profiles.similar(text)):
             raise TargetError(
                 f"{path}: {error.strerror}; did you mean {' or '.join(map(_TWIN.__add__, near))}?"
             ) from error
