@@ -44,7 +44,7 @@ def test_a_recorded_checkup_is_shown_at_any_width_with_its_page_and_card(
         assert done.returncode == 1, done.stderr
         assert "● red" in done.stdout
         assert all(test in done.stdout for test in TESTS)
-        copied = ("->", "details:", "a page:", "to share:", str(folder))
+        copied = ("->", "details:", "as a page", str(folder))
         lines = [line for line in done.stdout.splitlines() if not line.strip().startswith(copied)]
         assert max(map(len, lines)) <= width
     text = page.read_text(encoding="utf-8")

@@ -35,6 +35,8 @@ LABEL: Final = "checkup"
 _TWIN_S: Final = 3.0
 """Expected real time of an experiment on a twin."""
 _DOCTOR_S: Final = 15.0
+_LEARNT_SHARE: Final = 0.05
+"""Before this share of a part, its own forecast knows too little of the drive."""
 _TIME_IS_UP: Final = "its time was up; run it alone for as long as it takes"
 
 
@@ -269,7 +271,7 @@ class _PartProgress:
         execution = self._execution
         took = time.monotonic() - self._started
         left = report.left_s
-        if left is None:
+        if left is None or report.run_share < _LEARNT_SHARE:
             left = max(0.0, self._expected_s(self._name) - took)
         later = ORDER[ORDER.index(self._name) + 1 :]
         left += sum(self._expected_s(other) for other in later)

@@ -23,8 +23,8 @@ class _Commands(LazyGroup):
     members: ClassVar[Mapping[str, Member]] = {
         "checkup": Member(
             "ssdlab.cli.checkup",
-            "Is this drive all right? Lights, the usual table and what to do next, in five "
-            "minutes.",
+            "Is this drive all right? A few lights, the usual benchmark table, and what to do "
+            "next.",
         ),
         "report": Member(
             "ssdlab.cli.report",

@@ -22,8 +22,9 @@ from ssdlab.checkup.record import Checkup
 from ssdlab.checkup.table import mb_per_s
 from ssdlab.doctor.checks import Verdict
 from ssdlab.records import Finding, Run
-from ssdlab.wording import number
+from ssdlab.units import format_size
 
+MIB: Final = 1 << 20
 READ_US_YELLOW: Final = 300.0
 """A page read of flash takes 40 to 150 us, and a command of a SATA drive about 100 us more."""
 READ_US_RED: Final = 2000.0
@@ -98,7 +99,7 @@ def _speed(checkup: Checkup, run: Run) -> Light:
     sequential = means.get(("sequential", "read"))
     if not reads or not sequential:
         return _grey("speed", checkup, "its time was up before the first tests had ended")
-    read_us, in_order = 4096e6 / (reads * (1 << 20)), mb_per_s(sequential)
+    read_us, in_order = 4096e6 / (reads * MIB), mb_per_s(sequential)
     colour: Colour = "green"
     if read_us > READ_US_RED:
         colour = "red"
@@ -142,9 +143,10 @@ def _durable(checkup: Checkup, run: Run) -> Light:
     if kind.value == "protected or ignores flush":
         says = (
             f"Flushes return after {_short_time(flush_us)}, before flash can hold the data: the "
-            "write cache is protected against power loss, or flushes are ignored."
+            "write cache is protected against power loss, or flushes are ignored; the data sheet "
+            "says which."
         )
-        do = f"ssdlab run fsync {here} --data-sheet protected   # if its data sheet says so"
+        do = f"ssdlab run fsync {here} --data-sheet protected"
         return _make("durable", worst([colour, "yellow"]), says, evidence, do)
     if colour != "green":
         says = f"{how_long}: slow for an SSD."
@@ -158,8 +160,8 @@ def _lasting(checkup: Checkup, run: Run) -> Light:
     slc = run.result.findings.get("slc_mib")
     if cached is None or lasting is None:
         if slc is not None and slc.why.startswith("no drop"):
-            written = slc.why.partition(";")[0]
-            says = f"Writing in order keeps its speed: {written}."
+            written = max(row["written_mib"] for row in run.result.measures)
+            says = f"Writing in order keeps its speed: no drop within {format_size(written * MIB)}."
             return _make("lasting", "green", says, run.result.verdict)
         return _grey("lasting", checkup, "its time was up before the speed had dropped")
     before, after = _mb(cached), _mb(lasting)
@@ -192,7 +194,8 @@ def _ageing(checkup: Checkup, run: Run) -> Light:
     if times < SLOWDOWN_YELLOW:
         says = "A file that was overwritten at random reads as fast as before."
         if times >= 1.05:
-            says = f"A file that was overwritten at random reads {times - 1:.0%} slower, not more."
+            slower = f"{100 * (times - 1):.0f} %"
+            says = f"A file that was overwritten at random reads only {slower} slower."
         return _make("ageing", "green", says, evidence)
     colour: Colour = "red" if times >= SLOWDOWN_RED else "yellow"
     says = f"A file that was overwritten at random takes {number_of(times)} times as long to read."
@@ -204,12 +207,10 @@ def _ageing(checkup: Checkup, run: Run) -> Light:
             evidence,
             f"ssdlab run fragments {place(checkup)}",
         )
-    do = (
-        f"ssdlab doctor {place(checkup)}   # finds such files; then: ssdlab heal FILE"
-        if not run.manifest.virtual
-        else f"ssdlab run aging {place(checkup)}"
-    )
-    return _make("ageing", colour, says, evidence, do)
+    if run.manifest.virtual:
+        return _make("ageing", colour, says, evidence, f"ssdlab run aging {place(checkup)}")
+    says = f"{says.rstrip('.')}; the doctor finds such files, and ssdlab heal rewrites them."
+    return _make("ageing", colour, says, evidence, f"ssdlab doctor {place(checkup)}")
 
 
 def _trim(checkup: Checkup, run: Run) -> Light:
@@ -244,7 +245,11 @@ def _declared_trim(checkup: Checkup) -> Light:
     run = checkup.runs.get("trim")
     reaches = None if run is None else run.result.findings.get("reaches")
     why = reaches.why if reaches is not None else checkup.record.why_not.get("trim", "")
-    needs_root = run is not None and any(one.code == "needs-root" for one in run.result.warnings)
+    needs_root = (
+        run is not None
+        and not checkup.record.as_root
+        and any(one.code == "needs-root" for one in run.result.warnings)
+    )
     sudo = "sudo " if needs_root else ""
     alone = f"{sudo}ssdlab run trim {place(checkup)}"
     if (worst_one := problem(declared)) is not None:
@@ -266,7 +271,7 @@ def number_of(times: float) -> str:
 def _short_time(microseconds: float) -> str:
     if microseconds < 1000:
         return f"{microseconds:.0f} us"
-    return f"{number(float(f'{microseconds / 1000:.2g}'))} ms"
+    return f"{number_of(float(f'{microseconds / 1000:.2g}'))} ms"
 
 
 def _rounded(value: float) -> str:

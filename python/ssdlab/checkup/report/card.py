@@ -14,7 +14,6 @@ from ssdlab.checkup.report.content import Content, speed_text, when
 from ssdlab.checkup.report.html import bar_percent
 from ssdlab.errors import UsageError
 from ssdlab.report.html import put
-from ssdlab.wording import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +77,7 @@ def _paint(content: Content, figure: Figure) -> None:
 
 
 def _paint_head(content: Content, pane: Axes) -> None:
-    model, _, rest = plain(content.drive).partition(", ")
+    model, _, rest = content.drive.partition(", ")
     model = model if len(model) <= 46 else f"{model[:45]}…"
     _text(pane, _MARGIN, 66, model, 30, weight="bold")
     _text(pane, _MARGIN, 108, rest[:_DRIVE_LENGTH], 17, "muted")

@@ -14,6 +14,7 @@ from ssdlab.checkup.table import TableRow, table
 from ssdlab.doctor.report import Report
 from ssdlab.records import Result
 from ssdlab.report.identity import summary
+from ssdlab.snapshot import Device
 from ssdlab.units import format_duration, format_size
 from ssdlab.wording import UNKNOWN, plain
 
@@ -69,11 +70,20 @@ def content_of(checkup: Checkup) -> Content:
 
 
 def _drive(checkup: Checkup) -> str:
-    """Model, file system and size of the target."""
-    for run in checkup.runs.values():
-        return summary(run)
-    drives = [] if checkup.doctor is None else checkup.doctor.stack.drives
-    return ", ".join(plain(drive.name_and_model) for drive in drives) or UNKNOWN
+    """Model and size of the drives, then the file system; of a twin as its runs describe it."""
+    if checkup.doctor is None:
+        return next((summary(run) for run in checkup.runs.values()), UNKNOWN)
+    stack = checkup.doctor.stack
+    names = [_describe(drive) for drive in stack.drives]
+    return "; ".join([*names, *(plain(mount.fs_type) for mount in stack.mounts)]) or UNKNOWN
+
+
+def _describe(drive: Device) -> str:
+    """As in "Samsung SSD 970 EVO Plus 500GB, nvme, 465.8 GiB"."""
+    model = " ".join(word for word in (drive.vendor, drive.model) if word)
+    kind = [drive.transport] if model else []
+    size = [] if drive.size_bytes is None else [format_size(drive.size_bytes)]
+    return plain(", ".join([model or f"{drive.transport} disk", *kind, *size]))
 
 
 _AS_ROOT: Final = "Not run as root: health, and the proof that TRIM arrives, need it."
@@ -93,6 +103,16 @@ def _notes(checkup: Checkup) -> list[str]:
         notes.append(
             f"Smaller test files than usual ({'; '.join(smaller)}), to fit the time and the {room} "
             "that may be used."
+        )
+    busy = [
+        name
+        for name, run in checkup.runs.items()
+        if any(warning.code in {"busy-host", "stolen-time"} for warning in run.result.warnings)
+    ]
+    if busy:
+        notes.append(
+            f"Other programs used the processors during {', '.join(busy)}: on an idle machine the "
+            "drive may be faster."
         )
     if record.virtual:
         notes.append(

@@ -89,10 +89,10 @@ def _print_end(content: Content, console: Console) -> None:
     folder = shlex.quote(plain(content.folder))
     if content.notes:
         console.print()
+    again = f"ssdlab checkup --recorded {folder} --html checkup.html --card checkup.png"
     for line in (
         f"details: ssdlab report {folder}",
-        f"a page:  ssdlab checkup --recorded {folder} --html checkup.html",
-        f"to share: ssdlab checkup --recorded {folder} --card checkup.png",
+        f"as a page, and a picture to share: {again}",
     ):
         console.print(f" {line}", style="dim", markup=False, highlight=False, soft_wrap=True)
     console.print(Text(f" {plain(content.folder)}", "dim"), soft_wrap=True)
