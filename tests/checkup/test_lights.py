@@ -108,6 +108,16 @@ def test_speed(
     assert bool(one.next) is (colour != "green")
 
 
+@pytest.mark.parametrize(("read_us", "is_said"), [(290, False), (310, True)])
+def test_a_slow_drive_in_a_busy_machine_may_be_faster(
+    make_checkup: MakeCheckup, run_of: RunOf, read_us: float, is_said: bool
+) -> None:
+    busy = [MeasurementWarning("busy-host", "Other programs used 2 CPUs.")]
+    run = suite(run_of, read_us=read_us, sequential_mb=3000, warnings=busy)
+    one = light(make_checkup(run), "speed")
+    assert one.says.endswith("repeat it on an idle machine.") is is_said
+
+
 @pytest.mark.parametrize(
     ("kind", "flush_us", "colour"),
     [

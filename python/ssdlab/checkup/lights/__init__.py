@@ -7,12 +7,12 @@ measured    from the experiments: speed, durable writes, long writes, ageing, TR
 
 from __future__ import annotations
 
-from ssdlab.checkup.lights.light import COLOURS, Colour, Light
+from ssdlab.checkup.lights.light import COLOURS, Colour, Light, was_busy
 from ssdlab.checkup.lights.measured import measured_lights
 from ssdlab.checkup.lights.stack import stack_lights
 from ssdlab.checkup.record import Checkup
 
-__all__ = ["COLOURS", "Colour", "Light", "lights", "verdict"]
+__all__ = ["COLOURS", "Colour", "Light", "lights", "verdict", "was_busy"]
 
 
 def lights(checkup: Checkup) -> list[Light]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from ssdlab.checkup.lights.light import (
     Colour,
     Light,
     not_measured,
     place,
     subject,
+    was_busy,
     why_not_the_drive,
     worst,
 )
@@ -77,9 +80,19 @@ def _light(code: str, checkup: Checkup, make: Callable[[Checkup, Run], Light]) -
         return _declared_trim(checkup)
     if run is None:
         return _grey(code, checkup, checkup.record.why_not.get(experiment, "it was interrupted"))
+    return _light_of_run(code, checkup, make, run)
+
+
+def _light_of_run(
+    code: str, checkup: Checkup, make: Callable[[Checkup, Run], Light], run: Run
+) -> Light:
     if why := why_not_the_drive(run):
         return _grey(code, checkup, why, do=f"ssdlab doctor {place(checkup)}")
-    return make(checkup, run)
+    made = make(checkup, run)
+    if code != "trim" and made.colour in {"red", "yellow"} and was_busy(run):
+        says = f"{made.says} Other programs used the processors: repeat it on an idle machine."
+        return msgspec.structs.replace(made, says=says)
+    return made
 
 
 def _grey(code: str, checkup: Checkup, why: str, do: str = "") -> Light:
