@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from machine import CapturedMachine
 from report_runs import MakeRun
@@ -15,6 +17,7 @@ from ssdlab.checkup.lights import Light, lights, verdict
 from ssdlab.checkup.record import Checkup, Record
 from ssdlab.doctor.examine import make_report
 from ssdlab.records import Finding, Run
+from ssdlab.snapshot import File
 from ssdlab.storage_stack.snapshot import read_snapshot
 from ssdlab.warning import MeasurementWarning
 
@@ -310,3 +313,22 @@ def test_a_twin_has_the_lights_of_the_experiments_only(make_checkup: MakeCheckup
     assert {one.code for one in lights(checkup)} == {
         *("speed", "durable", "lasting", "ageing", "trim")
     }
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ((), "there is no file of 8 MiB or more to read."),
+        ((File("/a", 5, not_read="it is smaller"),), "there is no file of 8 MiB or more to read."),
+        ((File("/a", 5), File("/b", 9 << 20, not_read="EIO")), "of /b: EIO."),
+    ],
+)
+def test_files_that_were_not_read_say_why(
+    make_checkup: MakeCheckup, files: tuple[File, ...], why: str
+) -> None:
+    checkup = make_checkup()
+    assert checkup.doctor is not None
+    stack = msgspec.structs.replace(checkup.doctor.stack, files=files)
+    doctor = msgspec.structs.replace(checkup.doctor, stack=stack)
+    one = light(replace(checkup, doctor=doctor), "files")
+    assert (one.colour, one.says) == ("grey", f"Not measured: {why}")

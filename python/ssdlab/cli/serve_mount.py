@@ -24,7 +24,7 @@ Mount = Annotated[
     ),
 ]
 FileSystem = Annotated[
-    str | None, typer.Option("--fs", help="With --mount: ext4, xfs or btrfs [ext4].")
+    str | None, typer.Option("--fs", help="With --mount: ext4 (default), xfs or btrfs.")
 ]
 
 
