@@ -111,6 +111,14 @@ def test_speed(
     assert bool(one.next) is (colour != "green")
 
 
+def test_a_rotating_disk_is_not_judged_as_an_ssd(make_checkup: MakeCheckup, run_of: RunOf) -> None:
+    rotates = [MeasurementWarning("rotational", "sda reports that it is a rotating disk.")]
+    run = suite(run_of, read_us=9000, sequential_mb=150, warnings=rotates)
+    one = light(make_checkup(run, stack="rotating"), "speed")
+    assert (one.colour, one.next) == ("grey", "ssdlab run suite /mnt/data --quick")
+    assert "the limits are those of SSDs" in one.says
+
+
 @pytest.mark.parametrize(("read_us", "is_said"), [(290, False), (310, True)])
 def test_a_slow_drive_in_a_busy_machine_may_be_faster(
     make_checkup: MakeCheckup, run_of: RunOf, read_us: float, is_said: bool

@@ -88,6 +88,8 @@ def _light_of_run(
 ) -> Light:
     if why := why_not_the_drive(run):
         return _grey(code, checkup, why, do=f"ssdlab doctor {place(checkup)}")
+    if code != "trim" and any(one.code == "rotational" for one in run.result.warnings):
+        return _grey(code, checkup, "it reports that it rotates, and the limits are those of SSDs")
     made = make(checkup, run)
     if code != "trim" and made.colour in {"red", "yellow"} and was_busy(run):
         says = f"{made.says} Other programs used the processors: repeat it on an idle machine."
