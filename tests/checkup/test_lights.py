@@ -148,6 +148,22 @@ def test_durable_writes(
     assert light(make_checkup(run), "durable").colour == colour
 
 
+@pytest.mark.parametrize(
+    ("warnings", "do"),
+    [
+        ((), "ssdlab run fsync /mnt/data --data-sheet protected"),
+        (("virtual",), "ssdlab witness serve --help"),
+    ],
+)
+def test_only_a_drive_has_a_data_sheet_to_look_in(
+    make_checkup: MakeCheckup, run_of: RunOf, warnings: tuple[str, ...], do: str
+) -> None:
+    findings = {"class": found("protected or ignores flush"), "flush_us": found(30.0)}
+    doubts = [MeasurementWarning(code, "It is a virtual disk.") for code in warnings]
+    one = light(make_checkup(run_of("fsync", findings, warnings=doubts)), "durable")
+    assert (one.colour, one.next) == ("yellow", do)
+
+
 def test_flushes_that_the_kernel_drops_are_red_whatever_was_measured(
     make_checkup: MakeCheckup, run_of: RunOf
 ) -> None:
