@@ -81,8 +81,8 @@ def _array(device: Device) -> Iterator[Verdict]:
             where=device_label(device),
             says=f"The array is running a {device.array_action}.",
             evidence=f"md/sync_action is {device.array_action}",
-            costs="it takes part of each drive's throughput; a resync may write every block, so that "
-            "trimmed blocks count as used again",
+            costs="it takes part of each drive's throughput; a resync may write every block, so "
+            "that trimmed blocks count as used again",
             remedy="cat /proc/mdstat; when it has finished: sudo fstrim -av",
             value=device.array_action,
         )
