@@ -21,6 +21,11 @@ TYPER_INTERRUPTED = 130
 
 class _Commands(LazyGroup):
     members: ClassVar[Mapping[str, Member]] = {
+        "checkup": Member(
+            "ssdlab.cli.checkup",
+            "Is this drive all right? A few lights, the usual benchmark table, and what to do "
+            "next.",
+        ),
         "report": Member(
             "ssdlab.cli.report",
             "Show finished runs: tables, curves, verdicts and warnings.",

@@ -75,7 +75,7 @@ class _Section:
 
 
 @dataclass(frozen=True)
-class _Chapter:
+class Chapter:
     """The runs of one experiment, with figures that show all of them."""
 
     title: str
@@ -113,8 +113,8 @@ def html_part(runs: list[Run], group: GroupReport | None = None) -> str:
     return _render("part.html.j2", runs, group)
 
 
-def put(path: Path, page: str) -> None:
-    """Write a page atomically.
+def put(path: Path, page: str | bytes) -> None:
+    """Write a page, or the content of another file, atomically.
 
     Raises:
         UsageError: the file cannot be written.
@@ -122,7 +122,7 @@ def put(path: Path, page: str) -> None:
     path = _destination(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        partial.write_text(page, encoding="utf-8")
+        partial.write_bytes(page.encode() if isinstance(page, str) else page)
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -149,21 +149,22 @@ def environment() -> jinja2.Environment:
 
 
 def _render(template: str, runs: Sequence[Run], group: GroupReport | None) -> str:
-    return environment().get_template(template).render(chapters=_chapters(runs), group=group)
+    return environment().get_template(template).render(chapters=chapters(runs), group=group)
 
 
-def _chapters(runs: Sequence[Run]) -> list[_Chapter]:
+def chapters(runs: Sequence[Run]) -> list[Chapter]:
+    """The runs, grouped by experiment, for the template `content.html.j2`."""
     order = list(dict.fromkeys(run.manifest.experiment for run in runs))
     sorted_runs = sorted(runs, key=lambda run: order.index(run.manifest.experiment))
     numbered = list(enumerate(sorted_runs, 1))
-    chapters = []
+    made = []
     for _, group in groupby(numbered, key=lambda pair: pair[1].manifest.experiment):
         members = list(group)
         view = view_of(members[0][1])
         overview = view.overview([run for _, run in members], members[0][0])
         sections = [_section(run, number, view) for number, run in members]
-        chapters.append(_Chapter(view.title, overview, sections))
-    return chapters
+        made.append(Chapter(view.title, overview, sections))
+    return made
 
 
 def _section(run: Run, number: int, view: View) -> _Section:
