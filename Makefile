@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 # Rust sources and manifests: what the native module is built from.
-RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*.rs' -o -name Cargo.toml)
+RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*.rs' -o -name Cargo.toml -o -name build.rs)
 
 # A virtual environment knows its own path: one that was copied or moved here is made anew.
 ifneq "$(shell cat .venv/home 2>/dev/null)" "$(CURDIR)"
