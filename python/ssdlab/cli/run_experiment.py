@@ -17,7 +17,7 @@ from ssdlab.cli import options
 from ssdlab.cli.bar import progress_bar
 from ssdlab.cli.options import OutputOptions
 from ssdlab.cli.output import write_out
-from ssdlab.errors import Interrupted, UsageError
+from ssdlab.errors import Interrupted
 from ssdlab.experiments.registry import EXPERIMENTS, experiment_of
 from ssdlab.records import Run, encode_json
 from ssdlab.report import render
@@ -90,8 +90,7 @@ def run_on_targets(
         make_request(experiment_of(parameters), parameters, target, consent, seed)
         for target in targets
     ]
-    if output.html is not None and not output.html.absolute().parent.is_dir():
-        raise UsageError(f"--html is {output.html}; give a file in an existing directory")
+    options.require_folder_of(output.html)
     runs: list[Run] = []
     for request in requests:
         runs.append(_run_one(request, output))
