@@ -7,10 +7,11 @@ so the page chooses light or dark. Text uses the page's font.
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
@@ -94,10 +95,26 @@ def run_colour(number: int) -> str:
     return RUN_ROLES[(number - 1) % len(RUN_ROLES)]
 
 
-def draw(name: str, title: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
+@dataclass(frozen=True)
+class Hint:
+    """Lines of text about the point at `x`, `y`, in pixels from the figure's upper left corner."""
+
+    x: float
+    y: float
+    lines: tuple[str, ...]
+
+
+def draw(
+    name: str,
+    title: str,
+    size: tuple[float, float],
+    paint: Callable[[Figure], Sequence[Hint]],
+) -> str:
     """The figure as an `<svg>` element; the same input gives the same text.
 
-    `name` must be unique on the page. `title` is the accessible name; `size` is in pixels.
+    `name` must be unique on the page. `title` is the accessible name; `size` is in pixels. The
+    values that `paint` returns become the attribute `data-values`: the page's script shows them
+    under the pointer.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -111,13 +128,21 @@ def draw(name: str, title: str, size: tuple[float, float], paint: Callable[[Figu
         mpl.rcParams.update(_STYLE)
         mpl.rcParams["svg.hashsalt"] = name
         figure = Figure(figsize=(size[0] / 72, size[1] / 72), dpi=72)
-        paint(figure)
+        values = paint(figure)
         no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         figure.savefig(text, format="svg", metadata=no_metadata, transparent=True)
-    return _for_page(text.getvalue(), name, title)
+    return _for_page(text.getvalue(), name, title, _as_json(values))
 
 
-def _for_page(drawing: str, name: str, title: str) -> str:
+def _as_json(values: Sequence[Hint]) -> str:
+    """A list of the distinct texts, and a row for each value: x, y, indices of its texts."""
+    texts = list(dict.fromkeys(line for value in values for line in value.lines))
+    index = {text: at for at, text in enumerate(texts)}
+    points = [[round(v.x), round(v.y), *(index[line] for line in v.lines)] for v in values]
+    return json.dumps([texts, points], ensure_ascii=False, separators=(",", ":"))
+
+
+def _for_page(drawing: str, name: str, title: str, values: str) -> str:
     """Prefix ids, replace colours and fonts with CSS variables, and add the accessible name."""
     root = ET.fromstring(drawing)  # noqa: S314 - matplotlib wrote it
     root.remove(root[0])  # a style sheet that would apply to the whole page
@@ -131,6 +156,7 @@ def _for_page(drawing: str, name: str, title: str) -> str:
         "role": "img",
         "aria-labelledby": f"{name}-title",
         "style": "stroke-linejoin: round; stroke-linecap: butt",
+        "data-values": values,
     }
     label = ET.Element(f"{_NAMESPACE}title", id=f"{name}-title")
     label.text = title

@@ -5,20 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from ssdlab.cli import options
 from ssdlab.cli.output import write_out
+from ssdlab.report.table import print_table
+from ssdlab.view import Column, Table
 
 if TYPE_CHECKING:
     from ssdlab.fit.validation import Comparison, Summary
 
 app = typer.Typer(add_completion=False)
+_COLUMNS: Final = (
+    Column("figure", numeric=False),
+    Column("published", minor=True),
+    Column("twin", minor=True),
+    Column("error"),
+    Column("role", numeric=False),
+)
 
 
 @app.command(name="validate", epilog="Example: ssdlab twin validate samsung-980-pro --table stripe")
@@ -78,16 +86,18 @@ def _document(comparisons: list[Comparison], totals: list[Summary]) -> dict[str,
 def _print(comparisons: list[Comparison], totals: list[Summary]) -> None:
     console = Console(file=sys.stdout)
     for each in comparisons:
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), title_justify="left")
-        table.title = f"{each.drive}: {each.command}"
-        table.add_column("figure")
-        for title in ("published", "twin", "error"):
-            table.add_column(title, justify="right", no_wrap=True)
-        table.add_column("role", no_wrap=True)
-        for figure in each.figures:
-            cells = (f"{figure.published:.4g}", f"{figure.twin:.4g}", f"{figure.error:+.1%}")
-            table.add_row(figure.label, *cells, figure.role)
-        console.print(table)
+        console.print(Text(f"{each.drive}: {each.command}", "bold"))
+        rows = [
+            (
+                figure.label,
+                f"{figure.published:.4g}",
+                f"{figure.twin:.4g}",
+                f"{figure.error:+.1%}",
+                figure.role,
+            )
+            for figure in each.figures
+        ]
+        print_table(Table(_COLUMNS, tuple(rows)), console)
     for total in totals:
         console.print(
             f"{total.role}: figures {total.figures}, drives {total.drives}, mean error "
