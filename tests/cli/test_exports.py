@@ -26,7 +26,7 @@ def test_a_run_writes_all_three_files_and_prints_their_paths(
     assert "=> " in done.stdout
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert text.read_text(encoding="utf-8").startswith("# Ageing by random writes")
-    table = list(csv.DictReader(rows.open(encoding="utf-8")))
+    table = list(csv.DictReader(io.StringIO(rows.read_text(encoding="utf-8"))))
     assert float(table[0]["written_mib"]) == 0.0
     assert table[0]["experiment"] == "aging"
 

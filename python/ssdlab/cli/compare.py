@@ -98,10 +98,7 @@ def run(
     ] = False,
     fio: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --interleave: the jobs of a turn; repeat to compare settings.",
-        ),
+        typer.Option(metavar="FILE", help="With --interleave: jobs of a turn; may be repeated."),
     ] = None,
     op: Annotated[str, typer.Option(help="With --interleave: read or write.")] = "read",
     pattern: Annotated[str, typer.Option(help="random or sequential.")] = "random",

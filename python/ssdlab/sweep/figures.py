@@ -11,6 +11,8 @@ from ssdlab.sweep.analysis import LOAD, Point, Summary
 from ssdlab.view import Picture, draw_figure
 from ssdlab.wording import format_number, plain
 
+DRAWN_LEAST: Final = 0.05
+"""A result that varies less than this under each load has no figure."""
 PANELS_MAX: Final = 6
 SERIES_MAX: Final = 8
 SPARE: Final = "ftl.spare"
@@ -52,9 +54,12 @@ class _Layout:
 
 
 def figures(summary: Summary) -> list[Picture]:
-    """Results along a parameter, and one result against another; only those that vary."""
+    """Results along a parameter, and one result against another; only those that vary.
+
+    What differs between loads only, and not between settings, is in the table of effects.
+    """
     layout = _arrange(summary)
-    varying = set(summary.varying)
+    varying = {result for result in _AXES if _varies(layout, result)}
     pictures = []
     if layout.along:
         for result in _ALONG:
@@ -65,6 +70,13 @@ def figures(summary: Summary) -> list[Picture]:
         if {across, up} <= varying and not (is_cost_drawn and (across, up) == ("cost", "waf")):
             pictures += _against(layout, across, up)
     return pictures
+
+
+def _varies(layout: _Layout, result: str) -> bool:
+    panels = ([p.means[result] for p in ps if result in p.means] for ps in layout.panels.values())
+    return any(
+        values and max(values) - min(values) > DRAWN_LEAST * max(values) for values in panels
+    )
 
 
 def _arrange(summary: Summary) -> _Layout:
@@ -151,7 +163,7 @@ def _against(layout: _Layout, across: str, up: str) -> list[Picture]:
             else:
                 marks.append(_dots(members, across, up, colour, name * bool(layout.colours)))
         best = [point for point in measured if point.best]
-        marks.append(_dots(best, across, up, "aged", "Pareto-optimal", large=True))
+        marks.append(_dots(best, across, up, "aged", "Pareto-optimal" * (not at), large=True))
         y = Axis(_panel(load, up))
         lines = [mark for mark in marks if isinstance(mark, Line)]
         name = f"sweep-{across}-{up}-{at}"
