@@ -81,8 +81,10 @@ def _print_findings(findings: dict[str, Finding], labels: dict[str, str], consol
     taken = sum(max(len(row[at]) for row in rows) + 2 for at in range(3))
     is_narrow = console.width - taken - 2 < EVIDENCE_WIDTH_MIN
     if is_narrow:
+        widths = [max(len(row[at]) for row in rows) for at in range(3)]
         for *cells, why in rows:
-            console.print(_findings_table([tuple(cells)]))
+            padded = tuple(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+            console.print(_findings_table([padded]))
             console.print(Padding(Text(why, "dim"), (0, 0, 0, 3)))
     else:
         console.print(_findings_table(rows))

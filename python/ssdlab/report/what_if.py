@@ -9,17 +9,22 @@ from typing import Final
 from ssdlab.analysis.contrast import Contrast
 from ssdlab.charts import Ratio, forest
 from ssdlab.records import Run
-from ssdlab.report.group import contrast_label, format_interval, format_value, warnings_of
+from ssdlab.report.group import (
+    contrast_label,
+    format_interval,
+    format_value,
+    merged_warnings,
+)
 from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, number, plain, unit_of
 
 DRAWN: Final = 24
 """Maximum number of rows in the figure."""
 _COLUMNS: Final = (
-    Column("", numeric=False),
+    Column("Number", numeric=False),
     Column("As is"),
     Column("Changed"),
-    Column("", numeric=False),
+    Column("Unit", numeric=False),
     Column("Changed / as is"),
     Column("95 % interval"),
 )
@@ -53,7 +58,7 @@ class WhatIf:
     @property
     def notes(self) -> list[tuple[str, str]]:
         """The warnings of both runs."""
-        return warnings_of(self.runs)
+        return merged_warnings(self.runs)
 
     @property
     def pictures(self) -> list[Picture]:

@@ -9,8 +9,8 @@ from ssdlab import view
 from ssdlab.charts import Case, Chart, Value, values_by_case
 from ssdlab.experiments.suite.analysis import CRYSTALDISKMARK
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View
-from ssdlab.wording import NOTHING, column, positive
+from ssdlab.view import Column, KeyNumber, Method, Picture, Table, View
+from ssdlab.wording import NOTHING, column, number, plain, positive
 
 _SPEED: Final = "throughput, MiB/s"
 _FRESH: Final = (
@@ -110,6 +110,24 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, (_FRESH, _ERROR, *own))
 
 
+def _key_number(run: Run, _: View) -> KeyNumber | None:
+    """The mean of the sequential read."""
+    for row in run.result.measures:
+        mean = positive(row.get("mean"))
+        if (row.get("test"), row.get("op")) == ("sequential", "read") and mean is not None:
+            return KeyNumber("Sequential read", f"{number(mean)} {plain(row.get('unit', ''))}")
+    return None
+
+
 _FINDINGS: Final = {"content_sensitive": "Faster with zeros"}
 _PARAMETERS: Final = {"step_s": "Longest random test"}
-VIEW: Final = View("Benchmark suite", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS)
+VIEW: Final = View(
+    "Benchmark suite",
+    _table,
+    _method,
+    _pictures,
+    _overview,
+    _FINDINGS,
+    _PARAMETERS,
+    key_number=_key_number,
+)
