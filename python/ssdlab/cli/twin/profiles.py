@@ -13,6 +13,8 @@ from rich.table import Table as RichTable
 
 from ssdlab import profiles
 from ssdlab.cli import options
+from ssdlab.cli.output import write_out
+from ssdlab.errors import UsageError
 from ssdlab.report.table import print_table
 from ssdlab.units import format_size
 from ssdlab.view import Column, Table
@@ -83,10 +85,20 @@ def show(
     ],
     *,
     capacity: options.Capacity = None,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="Print the profile itself, to copy and change.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Show a twin's numbers, and the source of each."""
     text, scaled = profiles.load(name), options.size_of(capacity)
+    if toml:
+        if json or capacity:
+            raise UsageError(
+                "--toml prints the profile as it is; give it without --json and --capacity"
+            )
+        write_out(text)
+        return
     from ssdlab.device import describe_twin
     from ssdlab.profiles.toml_edit import list_values
 
@@ -126,7 +138,6 @@ def check(
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    from ssdlab.cli.output import write_out
     from ssdlab.records import encode_json
 
     write_out(encode_json(document))
