@@ -192,7 +192,8 @@ def _fit_rates(
     }
     if not wanted:
         return text, []
-    rates = iocost.RatesFit(text, wanted, source, known)
+    names = ", ".join(iocost.used(wanted))
+    rates = iocost.RatesFit(text, wanted, f"{source}: {names}", known)
     return rates.run(), rates.estimates()
 
 
