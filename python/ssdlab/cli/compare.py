@@ -78,8 +78,8 @@ def run(
         list[str],
         typer.Argument(
             metavar="A B...",
-            help="Run folders, or results folders of repeats; separate several of one side by "
-            "commas. With --interleave: targets, as for `ssdlab run`.",
+            help="Run folders, results folders of repeats, or JSON results of fio; separate "
+            "several of one side by commas. With --interleave: targets, as for `ssdlab run`.",
         ),
     ],
     *,

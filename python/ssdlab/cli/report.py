@@ -20,7 +20,10 @@ app = typer.Typer(add_completion=False)
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="Run folders, results folders, or a sweep."),
+        typer.Argument(
+            metavar="RUN",
+            help="Run folders, results folders, a sweep, or results of fio (JSON or logs).",
+        ),
     ],
     *,
     html: Annotated[
@@ -59,9 +62,12 @@ def report(
 
 
 def _read(path: Path) -> list[Run]:
-    """The run in a folder, or all in a results folder; one that cannot be read is left out."""
+    """The run in a folder or file, or all readable ones in a results folder."""
+    from ssdlab.experiments.stored_runs import is_fio_result, read_runs
     from ssdlab.records import find_runs, read_run
 
+    if is_fio_result(path):
+        return read_runs(path)
     folders = find_runs(path)
     if folders == [path]:
         return [read_run(path)]
