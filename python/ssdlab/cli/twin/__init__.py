@@ -16,6 +16,16 @@ app = lazy_group(
             _PROFILES,
             "Check a profile: names the first key that is wrong and what it may be (status 2).",
         ),
+        "for": Member(
+            "ssdlab.cli.twin.relatives",
+            "Find the shipped twin of a drive's model, or its nearest relatives and how near they "
+            "are.",
+        ),
+        "diff": Member(
+            "ssdlab.cli.twin.relatives",
+            "Show the keys in which two twins differ, both values, and those that matter most "
+            "first.",
+        ),
         "fit": Member(
             "ssdlab.cli.twin.fit",
             "Fit a twin's numbers to a drive's results; warns of those that the results do not "
