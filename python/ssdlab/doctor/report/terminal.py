@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from rich.console import Console
@@ -11,8 +12,10 @@ from rich.text import Text
 
 from ssdlab.doctor.checks import Verdict
 from ssdlab.doctor.checks.files import reference_mib_per_s, slowdown, speed
+from ssdlab.doctor.history import Changes
 from ssdlab.doctor.report.content import SEVERITY_WORDS, Report, columns, file_line, rows, schedule
 from ssdlab.snapshot import File
+from ssdlab.units import format_size
 from ssdlab.wording import plain
 
 _STYLES: Final = {"bad": "bold red", "warn": "bold yellow", "note": "cyan", "good": "green"}
@@ -26,6 +29,8 @@ def render(report: Report, console: Console, *, quiet: bool) -> None:
         for verdict in report.verdicts:
             if verdict.severity in {"bad", "warn"}:
                 _print_verdict(verdict, console)
+        for changes in report.changes:
+            _print_regressions(changes, console)
         return
     console.print()
     head = Text.assemble(("doctor", "bold"), "  ", (plain(report.target), "bold cyan"))
@@ -38,6 +43,8 @@ def render(report: Report, console: Console, *, quiet: bool) -> None:
     _print_good(report, console)
     _print_maps(report, console)
     _print_unread(report, console)
+    for changes in report.changes:
+        _print_changes(changes, console)
     console.print(Padding(Text(f"=> {plain(report.verdict)}", "bold"), (0, 0, 0, 1)))
     console.print()
 
@@ -127,3 +134,56 @@ def _print_unread(report: Report, console: Console) -> None:
         console.print(Padding(text, (0, 0, 0, 1)))
     if report.warnings:
         console.print()
+
+
+def _print_changes(changes: Changes, console: Console) -> None:
+    """The drive now, next to its first and last entries and that of a month ago."""
+    title = Text(f"History of {plain(changes.drive)}", "bold")
+    console.print(Padding(title, (0, 0, 0, 1)))
+    if changes.last is None:
+        start = Text(f"This is its first entry, in {plain(changes.file)}", "dim")
+        console.print(Padding(start, (0, 0, 1, 3)))
+        return
+    earlier = {"first": changes.first, "a month ago": changes.month_ago, "last": changes.last}
+    entries = {name: entry for name, entry in earlier.items() if entry is not None}
+    table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=True)
+    table.add_column("")
+    for name, entry in entries.items():
+        table.add_column(f"{name}\n{entry.when[:10]}", justify="right")
+    table.add_column("now", justify="right")
+    for label, key, text in _NUMBERS:
+        values = [getattr(entry, key) for entry in (*entries.values(), changes.now)]
+        if any(value is not None for value in values):
+            table.add_row(label, *("-" if value is None else text(value) for value in values))
+    console.print(Padding(table, (0, 0, 0, 2)))
+    if changes.months_left is not None:
+        left = f"At this rate of wear its endurance lasts {changes.months_left:.0f} more months."
+        console.print(Padding(Text(left, "dim"), (0, 0, 0, 3)))
+    if not changes.regressions:
+        console.print(Padding(Text("Nothing has become worse.", "green"), (0, 0, 0, 3)))
+    _print_regressions(changes, console)
+    console.print()
+
+
+def _print_regressions(changes: Changes, console: Console) -> None:
+    for regression in changes.regressions:
+        text = Text.assemble(("WORSE ", "bold red"), plain(f"{changes.drive}: {regression.says}"))
+        console.print(Padding(text, (0, 0, 0, 1)))
+
+
+_NUMBERS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
+    ("wear", "worn", lambda value: f"{value:g} %"),
+    ("spare blocks", "spare_blocks", lambda value: f"{value:g} %"),
+    ("uncorrectable errors", "media_errors", lambda value: f"{value:g}"),
+    ("sectors waiting", "pending", lambda value: f"{value:g}"),
+    ("reallocated blocks", "reallocated", lambda value: f"{value:g}"),
+    ("errors of the cable", "link_errors", lambda value: f"{value:g}"),
+    ("unsafe shutdowns", "unsafe_shutdowns", lambda value: f"{value:g}"),
+    ("minutes too hot", "hot_minutes", lambda value: f"{value:g}"),
+    ("temperature", "temperature_c", lambda value: f"{value:.0f} °C"),
+    ("power-on hours", "power_on_hours", lambda value: f"{value:,g}"),
+    ("written by hosts", "host_bytes", format_size),
+    ("written to flash", "flash_bytes", format_size),
+    ("fast reads", "read_mib_per_s", lambda value: f"{value:.4g} MiB/s"),
+)
+"""The rows: label, field of `Entry`, and how a value is written."""
