@@ -102,7 +102,7 @@ def test_threads_of_one_name_are_one_job(tmp_path: Path) -> None:
 
 
 def test_results_of_fio_2_are_in_kib_and_microseconds(tmp_path: Path) -> None:
-    read = {"total_ios": 2000, "io_bytes": 8000, "iops": 1000.0, "runtime": 2000}
+    read: dict[str, Any] = {"total_ios": 2000, "io_bytes": 8000, "iops": 1000.0, "runtime": 2000}
     read["clat"] = {"percentile": {"50.000000": 90, "99.000000": 300}}
     old = {"fio version": "fio-2.2.10", "jobs": [{"jobname": "a", "error": 0, "read": read}]}
     run = _read(tmp_path, old)
