@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ssdlab.records import Run, find_runs, read_run
@@ -9,7 +10,7 @@ from ssdlab.records import Run, find_runs, read_run
 
 def is_fio_result(path: Path) -> bool:
     """Whether a path is to be read as a result of fio: a file, not a folder."""
-    return path.is_file()
+    return os.path.isfile(path)  # noqa: PTH113 -- Path.is_file raises for a name that is too long
 
 
 def read_runs(path: Path) -> list[Run]:
