@@ -182,4 +182,6 @@ def test_two_twins_are_compared_key_by_key(ssdlab: Program) -> None:
     keys = [row["key"] for row in document["differences"]]
     assert keys[:3] == ["drive.model", "drive.capacity", "ftl.spare"]
     assert "drive.interface" not in keys
+    narrow = ssdlab("twin", "diff", "samsung-pm981", "samsung-980-pro", env={"COLUMNS": "50"})
+    assert "flash.channels: 8 -> 16\n" in narrow.stdout
     assert "are the same" in ssdlab("twin", "diff", "toshiba-xg5", "toshiba-xg5").stdout

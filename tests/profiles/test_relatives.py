@@ -19,7 +19,7 @@ from ssdlab.profiles.relatives import DriveFacts, capacity_in, maker_of, relativ
     ],
 )
 def test_the_twin_of_a_model_is_found_by_what_the_drive_reports(model: str, twin: str) -> None:
-    best, *others = relatives_of(DriveFacts(model))
+    best, *others = relatives_of(DriveFacts(model, 1 << 40))
     assert (best.name, best.is_model, best.nearness) == (twin, True, 1.0)
     assert not any(other.is_model for other in others)
 

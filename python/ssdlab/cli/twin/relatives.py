@@ -6,15 +6,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from ssdlab import profiles
 from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
+from ssdlab.report.table import print_table
 from ssdlab.target import parse_profile
+from ssdlab.view import Column, Table
 from ssdlab.wording import NOTHING
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ app = typer.Typer(add_completion=False)
 
 SHOWN = 3
 """How many relatives are shown."""
+SERIES = "series"
+"""The fact whose values are whole models: only their agreement is shown."""
+WIDE = 70
+"""Columns of a terminal from which two profiles are shown side by side."""
 NEAR = 0.5
 """Twins below this nearness are not called near."""
 _INTERFACES = {"nvme": "nvme", "sata": "sata"}
@@ -143,15 +147,7 @@ def _print(console: Console, name: str, facts: DriveFacts, relatives: list[Relat
         verdict = f"no twin of this model ships. The nearest is {best.name}."
     _say(console, f"{title}: {verdict}")
     shown = (own or relatives)[:SHOWN]
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("", no_wrap=True)
-    for fact in best.facts:
-        table.add_column(fact.name, overflow="fold")
-    table.add_column("nearness", justify="right", no_wrap=True)
-    table.add_row("your drive", *(fact.drive or "not known" for fact in best.facts), "")
-    for each in shown:
-        table.add_row(each.name, *map(_cell, each.facts), f"{each.nearness:.0%}")
-    console.print(table)
+    print_table(_table(shown), console)
     if own:
         _say(console, f"Try it: ssdlab run aging twin:{best.name} --quick")
         return
@@ -162,6 +158,19 @@ def _print(console: Console, name: str, facts: DriveFacts, relatives: list[Relat
     )
 
 
+def _table(shown: list[Relative]) -> Table:
+    """A row for the drive, and one for each relative."""
+    names = ("", *(each.name for each in shown))
+    columns = [(Column("Twin", numeric=False), ["your drive", *names[1:]])]
+    for at, fact in enumerate(shown[0].facts):
+        own = NOTHING if fact.name == SERIES else fact.drive or "not known"
+        column = Column(fact.name.capitalize(), numeric=False, minor=fact.name == "maker")
+        columns.append((column, [own, *(_cell(each.facts[at]) for each in shown)]))
+    percents = [f"{each.nearness * 100:.0f}" for each in shown]
+    columns.insert(1, (Column("Nearness", "%"), [NOTHING, *percents]))
+    return Table.of_columns(*columns)
+
+
 def _say(console: Console, sentence: str) -> None:
     console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
@@ -169,8 +178,8 @@ def _say(console: Console, sentence: str) -> None:
 def _cell(fact: Fact) -> str:
     if fact.agrees is None:
         return fact.twin
-    words = {1.0: "same", 0.0: "other"}
-    return f"{fact.twin} ({words.get(fact.agrees, f'{fact.agrees:.0%}')})"
+    agrees = {1.0: "same", 0.0: "other"}.get(fact.agrees, f"{fact.agrees:.0%}")
+    return agrees if fact.name == SERIES else f"{fact.twin} ({agrees})"
 
 
 @app.command(name="diff", epilog="Example: ssdlab twin diff samsung-pm981 samsung-980-pro")
@@ -211,19 +220,23 @@ def diff(
     if not rows:
         console.print(f"{names[0]} and {names[1]} are the same.", markup=False, highlight=False)
         return
-    console.print(_difference_table(names, rows))
+    shown = [row for row in rows if row.key != "drive.model"]
+    if console.width >= WIDE:
+        print_table(_difference_table(names, shown), console)
+        return
+    _say(console, f"{names[0]} -> {names[1]}")
+    for row in shown:
+        _say(console, f"{row.key}: {_value(row.first)} -> {_value(row.second)}")
 
 
 def _difference_table(names: list[str], rows: list[KeyDifference]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("key", no_wrap=True)
-    for column in names:
-        table.add_column(column, overflow="fold")
-    table.add_column("B / A", justify="right", no_wrap=True)
-    for row in rows:
-        ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
-        table.add_row(row.key, _value(row.first), _value(row.second), ratio)
-    return table
+    ratios = [NOTHING if row.ratio is None else f"{row.ratio:.3g}" for row in rows]
+    return Table.of_columns(
+        (Column("Key", numeric=False), [row.key for row in rows]),
+        (Column(names[0], numeric=False), [_value(row.first) for row in rows]),
+        (Column(names[1], numeric=False), [_value(row.second) for row in rows]),
+        (Column("B / A"), ratios),
+    )
 
 
 def _value(value: Any) -> str:
@@ -231,4 +244,9 @@ def _value(value: Any) -> str:
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if not isinstance(value, list):
+        return str(value)
+    units = {str(part).partition(" ")[2] for part in value}
+    if len(units) > 1:
+        return ", ".join(map(str, value))
+    return f"{', '.join(str(part).partition(' ')[0] for part in value)} {units.pop()}".rstrip()
