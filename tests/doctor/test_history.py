@@ -157,9 +157,9 @@ def test_the_speed_of_reads_is_kept_if_they_went_to_one_drive() -> None:
 def test_the_report_shows_the_numbers_side_by_side_and_what_is_worse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    days = iter((0, 40, 70))
+    days = iter((0, 40, 50, 70))
     monkeypatch.setattr(examine, "utc_now", lambda: START + timedelta(days=next(days)))
-    for errors in (0, 0):
+    for errors in (0, 0, 0):
         examine.make_report(
             _stack(worn=3.0, media_errors=errors, host_bytes=1 << 40), 1.0, keep=True
         )
@@ -167,10 +167,14 @@ def test_the_report_shows_the_numbers_side_by_side_and_what_is_worse(
     text = io.StringIO()
     render(report, Console(file=text, width=100), quiet=False)
     shown = " ".join(text.getvalue().split())
-    assert "2026-01-01 2026-02-10 2026-02-10" in shown
+    assert "first a month ago last" in shown
+    assert "2026-01-01 2026-02-10 2026-02-20 now" in shown
     assert "uncorrectable errors 0 0 0 2" in shown
     assert "written by hosts 1 TiB 1 TiB 1 TiB -" in shown
-    assert "WORSE nvme0n1 (Samsung SSD 970 EVO): uncorrectable errors: 0 on 2026-02-10, 2" in shown
+    narrow = io.StringIO()
+    render(report, Console(file=narrow, width=50), quiet=False)
+    assert "uncorrectable errors 0 2" in " ".join(narrow.getvalue().split())
+    assert "WORSE nvme0n1 (Samsung SSD 970 EVO): uncorrectable errors: 0 on 2026-02-20, 2" in shown
     quiet = io.StringIO()
     render(report, Console(file=quiet, width=100), quiet=True)
     assert "WORSE" in quiet.getvalue()

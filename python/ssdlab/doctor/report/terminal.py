@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from rich.console import Console
@@ -10,13 +10,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ssdlab import view
 from ssdlab.doctor.checks import Verdict
 from ssdlab.doctor.checks.files import reference_mib_per_s, slowdown, speed
-from ssdlab.doctor.history import Changes
+from ssdlab.doctor.history import Changes, Entry
 from ssdlab.doctor.report.content import SEVERITY_WORDS, Report, columns, file_line, rows, schedule
+from ssdlab.report.table import print_table
 from ssdlab.snapshot import File
 from ssdlab.units import format_size
-from ssdlab.wording import plain
+from ssdlab.wording import NOTHING, plain
 
 _STYLES: Final = {"bad": "bold red", "warn": "bold yellow", "note": "cyan", "good": "green"}
 _TRIM_STYLES: Final = {"STOPS": "bold red", "passes": "green", "not known": "yellow"}
@@ -145,17 +147,9 @@ def _print_changes(changes: Changes, console: Console) -> None:
         console.print(Padding(start, (0, 0, 1, 3)))
         return
     earlier = {"first": changes.first, "a month ago": changes.month_ago, "last": changes.last}
-    entries = {name: entry for name, entry in earlier.items() if entry is not None}
-    table = Table(box=None, padding=(0, 1), header_style="dim", pad_edge=True)
-    table.add_column("")
-    for name, entry in entries.items():
-        table.add_column(f"{name}\n{entry.when[:10]}", justify="right")
-    table.add_column("now", justify="right")
-    for label, key, text in _NUMBERS:
-        values = [getattr(entry, key) for entry in (*entries.values(), changes.now)]
-        if any(value is not None for value in values):
-            table.add_row(label, *("-" if value is None else text(value) for value in values))
-    console.print(Padding(table, (0, 0, 0, 2)))
+    by_entry = {entry: name for name, entry in earlier.items() if entry is not None}
+    entries = {name: entry for entry, name in by_entry.items()}
+    print_table(_history_table(entries, changes.now), console)
     if changes.months_left is not None:
         left = f"At this rate of wear its endurance lasts {changes.months_left:.0f} more months."
         console.print(Padding(Text(left, "dim"), (0, 0, 0, 3)))
@@ -163,6 +157,27 @@ def _print_changes(changes: Changes, console: Console) -> None:
         console.print(Padding(Text("Nothing has become worse.", "green"), (0, 0, 0, 3)))
     _print_regressions(changes, console)
     console.print()
+
+
+def _history_table(entries: Mapping[str, Entry], now: Entry) -> view.Table:
+    """A row for each number that is known of any entry."""
+    every = [*entries.values(), now]
+    shown = [
+        (label, [getattr(entry, key) for entry in every], text) for label, key, text in _NUMBERS
+    ]
+    known = [row for row in shown if any(value is not None for value in row[1])]
+    cells = [
+        [NOTHING if values[at] is None else text(values[at]) for _, values, text in known]
+        for at in range(len(every))
+    ]
+    heads = [
+        view.Column(name, entry.when[:10], minor=name != "last") for name, entry in entries.items()
+    ]
+    labels = [label for label, _, _ in known]
+    return view.Table.of_columns(
+        (view.Column("", numeric=False), labels),
+        *zip([*heads, view.Column("now")], cells, strict=True),
+    )
 
 
 def _print_regressions(changes: Changes, console: Console) -> None:
