@@ -37,10 +37,10 @@ def _table(run: Run) -> Table:
     return Table.of_columns(
         view.text_column(rows, "test", "Test"),
         view.text_column(rows, "op", "Op"),
-        (Column("Runs"), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
+        (Column("Runs", minor=True), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
         (Column("Mean"), means),
-        (Column("Error"), errors),
-        (Column("Error", "%"), [f"{value:.1f}" for value in percent]),
+        (Column("Error", minor=True), errors),
+        (Column("Error", "%", minor=True), [f"{value:.1f}" for value in percent]),
         view.text_column(rows, "unit", "Unit"),
     )
 

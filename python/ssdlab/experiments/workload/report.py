@@ -29,7 +29,10 @@ def _table(run: Run) -> Table:
             for name in _PERCENTILES
         ),
         *(
-            (Column(label), [str(NOTHING if row.get(key) is None else row[key]) for row in rows])
+            (
+                Column(label, minor=not any(row.get(key) for row in rows)),
+                [str(NOTHING if row.get(key) is None else row[key]) for row in rows],
+            )
             for key, label in counts.items()
         ),
     )
