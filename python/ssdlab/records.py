@@ -74,6 +74,8 @@ INTERVALS: Final = pa.schema(
         ("read_bytes", pa.uint64()),
         ("write_bytes", pa.uint64()),
         ("errors", pa.uint64()),  # failed requests
+        # Bytes programmed to a twin's flash since the interval before; null for a real drive.
+        ("flash_write_bytes", pa.uint64()),
     ]
 )
 LATENCY: Final = pa.schema(

@@ -11,9 +11,10 @@ import json
 import logging
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from xml.etree import ElementTree as ET
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ _STYLE: Final[dict[Any, Any]] = {
     "ytick.major.size": 0,
 }
 _FONT: Final = ("'DejaVu Sans'", "var(--font, system-ui, sans-serif)")
+_DPI: Final = 72  # a pixel is a point
+_NO_METADATA: Final = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 
 
@@ -116,22 +119,49 @@ def draw(
     values that `paint` returns become the attribute `data-values`: the page's script shows them
     under the pointer.
     """
+    name = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
+    text = io.StringIO()
+    with _figure(*size, {"svg.hashsalt": name}) as figure:
+        values = paint(figure)
+        figure.savefig(text, format="svg", metadata=_NO_METADATA, transparent=True)
+    return _for_page(text.getvalue(), name, title, _as_json(values))
+
+
+def draw_file(
+    kind: Literal["png", "svg"], width: float, height: float, paint: Callable[[Figure], None]
+) -> bytes:
+    """The figure as the content of an image file: opaque, in light colours, with its own fonts.
+
+    A PNG has twice as many pixels as `width` and `height`, for screens of high resolution.
+    """
+    content = io.BytesIO()
+    own: dict[Any, Any] = {
+        "svg.fonttype": "path",
+        "svg.hashsalt": "file",
+        "figure.facecolor": LIGHT["paper"],
+    }
+    with _figure(width, height, own) as figure:
+        paint(figure)
+        if kind == "svg":
+            figure.savefig(content, format="svg", metadata=_NO_METADATA)
+        else:
+            figure.savefig(content, format="png", dpi=2 * _DPI, metadata={"Software": None})
+    return content.getvalue()
+
+
+@contextmanager
+def _figure(width: float, height: float, own: dict[Any, Any]) -> Iterator[Figure]:
+    """An empty figure, and matplotlib's settings to save it with; `own` replaces some of them."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    name = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
-    text = io.StringIO()
     with mpl.rc_context(), warnings.catch_warnings():
         # The page's font may have glyphs that DejaVu Sans lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
-        mpl.rcParams["svg.hashsalt"] = name
-        figure = Figure(figsize=(size[0] / 72, size[1] / 72), dpi=72)
-        values = paint(figure)
-        no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(text, format="svg", metadata=no_metadata, transparent=True)
-    return _for_page(text.getvalue(), name, title, _as_json(values))
+        mpl.rcParams.update(own)
+        yield Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
 
 
 def _as_json(values: Sequence[Hint]) -> str:

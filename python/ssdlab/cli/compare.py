@@ -18,6 +18,7 @@ from ssdlab.units import parse_duration, parse_size
 if TYPE_CHECKING:
     from ssdlab.api.comparison import Comparison
     from ssdlab.experiments.workload import measure as workload
+    from ssdlab.target import Target as AnyTarget
 
 app = typer.Typer(add_completion=False)
 DEPTH_MAX: Final = 1024
@@ -138,9 +139,10 @@ def run(
         return 0
     if fio:
         _refuse_options(context, _JOB_OPTIONS, "cannot be used with --fio")
-    jobs = _job_plans(fio or [], ShortJob(op, pattern, block_size, depth, turn, size), seed)
+    short = ShortJob(op, pattern, block_size, depth, turn, size)
     targets = [Target(target, destroy_data) for target in options.parse_targets(sides, capacity)]
-    plans = plan_sides([SideOptions(target, *plan) for target in targets for plan in jobs], number)
+    named = [(t, plan) for t in targets for plan in _job_plans(fio or [], short, t.parsed, seed)]
+    plans = plan_sides([SideOptions(target, *plan) for target, plan in named], number)
     observer = TerminalObserver(options.OutputOptions(out, json, quiet))
     runs = measure_in_turns(plans, SaveOptions(out), observer)
     _print(compare_sides(plans, runs), files, json=json)
@@ -174,15 +176,15 @@ def _folders(text: str) -> list[Path]:
 
 
 def _job_plans(
-    files: Sequence[Path], short: ShortJob, seed: int
+    files: Sequence[Path], short: ShortJob, target: AnyTarget, seed: int
 ) -> list[tuple[str, workload.Plan]]:
     """Name ("" for a single file) and jobs of each file; without files, those of `short`."""
     from ssdlab.experiments.workload import measure as workload
 
     if not files:
-        return [("", workload.plan_of(short.to_fio(), "", seed=seed))]
+        return [("", workload.plan_of(short.to_fio(), "", target, seed=seed))]
     names = [file.stem if len(files) > 1 else "" for file in files]
     return [
-        (name, workload.plan_of_file(file, seed=seed))
+        (name, workload.plan_of_file(file, target, seed=seed))
         for name, file in zip(names, files, strict=True)
     ]

@@ -39,9 +39,12 @@ def doctor(
         typer.Option(
             "--recorded",
             metavar="JSON",
-            help="Check saved --json output, also of another machine.",
+            help="Check saved --json output, or what a --collector script printed elsewhere.",
         ),
     ] = None,
+    collector: Annotated[
+        str, typer.Option(metavar="linux|freebsd", help="Print a script for --recorded, and exit.")
+    ] = "",
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
     ] = False,
@@ -55,6 +58,8 @@ def doctor(
     regions of files read slowly. The worst problems come first, with what to do. Exit status 1 if
     a problem is BAD.
     """
+    if collector:
+        return _print_collector(collector)
     read_bytes = parse_size(read)
     from rich.console import Console
 
@@ -79,3 +84,10 @@ def doctor(
     else:
         render(report, Console(), quiet=quiet)
     return int(any(verdict.severity == "bad" for verdict in report.verdicts))
+
+
+def _print_collector(system: str) -> int:
+    from ssdlab.doctor.collected import script
+
+    write_out(script(system))
+    return 0

@@ -60,6 +60,16 @@ def size_of(text: str | None) -> int | None:
     return None if text is None else parse_size(text)
 
 
+def require_folder_of(html: Path | None) -> None:
+    """Refuses a page in a missing directory, before the work that it is about.
+
+    Raises:
+        UsageError: the directory does not exist.
+    """
+    if html is not None and not html.absolute().parent.is_dir():
+        raise UsageError(f"--html is {html}; give a file in an existing directory")
+
+
 def only_folder(folder: Path | None, out: Path | None) -> Path | None:
     """The folder given as argument or by --out; None if neither was.
 
@@ -108,11 +118,12 @@ def complete_change(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_twin(incomplete: str) -> list[str]:
-    """The names of shipped twins that begin so; with `twin:` if that was typed."""
+    """The names of twins that begin so; with `twin:` if that was typed."""
     from ssdlab import profiles
 
     typed = incomplete.removesuffix(parse_profile(incomplete))
-    return [typed + name for name in profiles.names() if (typed + name).startswith(incomplete)]
+    known = [*profiles.names(), *profiles.own_names()]
+    return [typed + name for name in known if (typed + name).startswith(incomplete)]
 
 
 Targets = Annotated[

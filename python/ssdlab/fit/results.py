@@ -3,9 +3,10 @@
 A folder holds a run of `aging`, `stripe`, `split`, `steady`, `fsync`, `suite` or `cache`, or
 several such runs. A TOML file can have `[aging]` with file_mib, written_mib (each amount in
 addition to those before it) and seconds (the fresh file's first), or several `[[aging.drive]]`
-with model and seconds; tables such as `[steady]` with findings and their units (`hidden_spare =
-"5.6 %"`); and `[[suite.row]]` with the columns of a run's measures. A CSV file has a header with
-the columns of one experiment, such as `file_mib,written_mib,read_s`, and one row for each case.
+with model and seconds; `[iocost]` with its six numbers; tables such as `[steady]` with findings
+and their units (`hidden_spare = "5.6 %"`); and `[[suite.row]]` with the columns of a run's
+measures. A CSV file has a header with the columns of one experiment, such as
+`file_mib,written_mib,read_s`, and one row for each case.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import cells_of
-from ssdlab.fit import ageing_rows
+from ssdlab.fit import ageing_rows, iocost
 from ssdlab.fit.ageing import AgeingRow
 from ssdlab.fit.ageing_rows import HINT, check_agreement
 from ssdlab.fit.measurement import Measurement, from_csv, from_toml, measured_cells
@@ -28,8 +29,8 @@ from ssdlab.fit.objective import EXPERIMENTS
 from ssdlab.input_files import read_text
 from ssdlab.records import Run, find_runs, read_run
 
-ACCEPTED: Final = ("aging", *sorted(EXPERIMENTS))
-"""Experiments whose results a fit accepts."""
+ACCEPTED: Final = ("aging", *sorted([*EXPERIMENTS, iocost.NAME]))
+"""Experiments whose results a fit accepts, and iocost's numbers."""
 AGING: Final = "aging:"
 
 
@@ -101,7 +102,10 @@ def _read(path: Path) -> tuple[list[AgeingRow], list[Measurement]]:
     if unknown is not None:
         raise UsageError(f"{path}: unknown table [{unknown}]; it must be {', '.join(ACCEPTED)}")
     rows = ageing_rows.of_toml(tables["aging"], path) if "aging" in tables else []
-    return rows, [from_toml(name, tables[name], path) for name in tables if name != "aging"]
+    others = [from_toml(name, tables[name], path) for name in tables if name in EXPERIMENTS]
+    if iocost.NAME in tables:
+        others.append(iocost.from_toml(tables[iocost.NAME], path))
+    return rows, others
 
 
 def _read_runs(runs: Iterable[Run]) -> tuple[list[AgeingRow], list[Measurement]]:
@@ -114,12 +118,12 @@ def _read_runs(runs: Iterable[Run]) -> tuple[list[AgeingRow], list[Measurement]]
         elif name in EXPERIMENTS:
             run_cells = measured_cells(name, result.measures)
             where = _model_of(run), str(run.folder)
-            parameters = {**_drive_of(run), **result.parameters}
+            parameters = {**drive_of(run), **result.parameters}
             others.append(Measurement(name, *where, run_cells, result.findings, parameters))
     return rows, others
 
 
-def _drive_of(run: Run) -> dict[str, Any]:
+def drive_of(run: Run) -> dict[str, Any]:
     """The drive's interface, and its capacity in MiB, if the run records them."""
     device: Any = run.manifest.device
     drive: Any = (device.get("drives") or ({},))[0]

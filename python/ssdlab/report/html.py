@@ -79,7 +79,7 @@ class _Section:
 
 
 @dataclass(frozen=True)
-class _Chapter:
+class Chapter:
     """The runs of one experiment, with figures that show all of them."""
 
     title: str
@@ -127,8 +127,8 @@ def html_part(runs: list[Run], group: GroupReport | None = None) -> str:
     return _render("part.html.j2", runs, group)
 
 
-def put(path: Path, page: str) -> None:
-    """Write a report atomically.
+def put(path: Path, page: str | bytes) -> None:
+    """Write a page, or the content of another file, atomically.
 
     Raises:
         UsageError: the file cannot be written.
@@ -136,7 +136,7 @@ def put(path: Path, page: str) -> None:
     path = _destination(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        partial.write_text(page, encoding="utf-8")
+        partial.write_bytes(page.encode() if isinstance(page, str) else page)
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -163,22 +163,22 @@ def environment() -> jinja2.Environment:
 
 
 def _render(template: str, runs: Sequence[Run], group: GroupReport | None) -> str:
-    chapters = _chapters(runs)
-    count = sum(len(chapter.sections) for chapter in chapters)
+    made = chapters(runs)
+    count = sum(len(chapter.sections) for chapter in made)
     return (
         environment()
         .get_template(template)
         .render(
-            chapters=chapters,
+            chapters=made,
             group=group,
-            title=_title(chapters, group),
+            title=_title(made, group),
             with_summary=group is None and count > 1,
             with_contents=count > 1,
         )
     )
 
 
-def _title(chapters: Sequence[_Chapter], group: GroupReport | None) -> str:
+def _title(chapters: Sequence[Chapter], group: GroupReport | None) -> str:
     """The heading of the page: of the group, of the only experiment, or what the runs share."""
     if group is not None:
         return group.title
@@ -190,18 +190,19 @@ def _title(chapters: Sequence[_Chapter], group: GroupReport | None) -> str:
     return f"{len(sections)} runs on {what}"
 
 
-def _chapters(runs: Sequence[Run]) -> list[_Chapter]:
+def chapters(runs: Sequence[Run]) -> list[Chapter]:
+    """The runs, grouped by experiment, for the template `content.html.j2`."""
     order = list(dict.fromkeys(run.manifest.experiment for run in runs))
     sorted_runs = sorted(runs, key=lambda run: order.index(run.manifest.experiment))
     numbered = list(enumerate(sorted_runs, 1))
-    chapters = []
+    made = []
     for _, group in groupby(numbered, key=lambda pair: pair[1].manifest.experiment):
         members = list(group)
         view = view_of(members[0][1])
         overview = view.overview([run for _, run in members], members[0][0])
         sections = [_section(run, number, view) for number, run in members]
-        chapters.append(_Chapter(view.title, overview, sections))
-    return chapters
+        made.append(Chapter(view.title, overview, sections))
+    return made
 
 
 def _section(run: Run, number: int, view: View) -> _Section:

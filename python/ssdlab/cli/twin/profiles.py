@@ -26,7 +26,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command(name="list", epilog="Example: ssdlab twin list --json")
 def list_twins(*, json: options.Json = False) -> None:
-    """List the shipped twins and their errors in published tables.
+    """List the shipped twins and their errors in published tables, then your own twins.
 
     One line for each published table that contains the drive. `error` is the mean error of the
     twin's values, with the worst one in parentheses; `fitted` says whether the twin was fitted to
@@ -36,7 +36,9 @@ def list_twins(*, json: options.Json = False) -> None:
     from ssdlab.fit.published import stored_errors
 
     errors = stored_errors()
-    twins = {name: describe_twin(name, profiles.load(name)) for name in profiles.names()}
+    names = [*profiles.names(), *profiles.own_names()]
+    errors |= {name: [] for name in profiles.own_names()}
+    twins = {name: describe_twin(name, profiles.load(name)) for name in names}
     if json:
         rows = [
             {"name": name, **twin, "tables": [asdict(error) for error in errors[name]]}

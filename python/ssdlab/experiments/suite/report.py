@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ssdlab import view
 from ssdlab.charts import Case, Chart, Value, values_by_case
+from ssdlab.experiments.suite.analysis import CRYSTALDISKMARK
 from ssdlab.records import Run
 from ssdlab.view import Column, KeyNumber, Method, Picture, Table, View
 from ssdlab.wording import NOTHING, column, number, plain, positive
@@ -37,6 +38,10 @@ def _table(run: Run) -> Table:
     return Table.of_columns(
         view.text_column(rows, "test", "Test"),
         view.text_column(rows, "op", "Op"),
+        (
+            Column("CrystalDiskMark", numeric=False, minor=True),
+            [CRYSTALDISKMARK.get(row.get("test", ""), "") for row in rows],
+        ),
         (Column("Runs", minor=True), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
         (Column("Mean"), means),
         (Column("Error", minor=True), errors),
@@ -89,7 +94,8 @@ def _method(run: Run) -> Method:
     text = view.parameter_texts(run)
     done = (
         f"A file of {text('size_mib')} was written and read sequentially by requests of 1 MiB at "
-        "queue depth 8, and randomly by 4 KiB at queue depths 1 and 64. The access time is that of "
+        "queue depths 1 and 8, and randomly by 4 KiB at queue depths 1, 32 and 64. The access time "
+        "is that of "
         f"single sectors. Random tests ended after {text('step_s')} or a quarter of the file. Some "
         f"tests were repeated with zeros. The whole table was measured {text('runs')} times. All "
         "tests but the buffered ones bypass the page cache; dsync is a write with O_DSYNC, which "
