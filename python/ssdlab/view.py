@@ -54,9 +54,11 @@ def text_column(rows: Rows, key: str, label: str) -> tuple[Column, list[str]]:
     return Column(label, numeric=False), [plain("" if text is None else text) for text in texts]
 
 
-def number_column(rows: Rows, key: str, label: str, unit: str = "") -> tuple[Column, list[str]]:
+def number_column(
+    rows: Rows, key: str, label: str, unit: str = "", *, minor: bool = False
+) -> tuple[Column, list[str]]:
     """The numbers under `key`, with the same number of decimals; "-" where a row has none."""
-    return Column(label, unit), column(row.get(key) for row in rows)
+    return Column(label, unit, minor=minor), column(row.get(key) for row in rows)
 
 
 @dataclass(frozen=True)

@@ -115,5 +115,6 @@ def test_several_runs_end_with_their_list(
     ssdlab: Program, results: Results, runs_folder: Path
 ) -> None:
     done = ssdlab("report", runs_folder, env={"COLUMNS": "200", "PATH": "/usr/bin"})
-    listed = done.stdout.rpartition("Verdict")[2]
-    assert all(result["verdict"] in listed for result in results.values())
+    listed = " ".join(done.stdout.rpartition("Started")[2].split())
+    for result in results.values():
+        assert " ".join(result["verdict"].split())[:60] in listed

@@ -49,7 +49,9 @@ def test_the_verdict_is_the_first_column_after_the_number(make_run: MakeRun) -> 
 
 
 def test_a_case_that_all_numbers_share_is_in_the_title_only(make_run: MakeRun) -> None:
-    assert _report(make_run).title == "b compared with a: turns, random read"
+    report = _report(make_run)
+    assert report.title == "b compared with a: turns, random read"
+    assert [row[0] for row in report.tables[0][1].rows] == ["Requests, /s", "Median latency, us"]
     ((_, table),) = _report(make_run, ("random read", "sequential read")).tables
     assert table.rows[0][0] == "random read: requests, /s"
     assert table.rows[2][0] == "sequential read: requests, /s"

@@ -23,7 +23,7 @@ def _summary(**changes: Any) -> Summary:
             "point": point,
             "repeat": 0,
             "status": "done",
-            "read_mib_per_s": 2000.0 + (victim == "greedy") * 0.1,
+            "read_mib_per_s": 2000.0 + (victim == "fifo") * 0.1,
             "write_iops": 1e5 * spare,
             "waf": 1.0 + 0.3 / spare + (victim == "fifo") + skew,
             "latency_us_p50": 80.0,

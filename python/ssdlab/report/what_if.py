@@ -24,9 +24,8 @@ _COLUMNS: Final = (
     Column("Number", numeric=False),
     Column("As is"),
     Column("Changed"),
-    Column("Unit", numeric=False),
-    Column("Changed / as is"),
-    Column("95 % interval"),
+    Column("Ratio"),
+    Column("95 % interval", minor=True),
 )
 
 
@@ -45,8 +44,9 @@ class WhatIf:
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """A row for each finding and each case that both runs measured."""
-        rows = [self._cells(each) for each in self.contrasts]
+        """A row for each finding and each case that a run measured."""
+        known = [one for one in self.contrasts if (one.first, one.second) != (None, None)]
+        rows = [self._cells(each) for each in known]
         return [("", Table(_COLUMNS, tuple(rows)))]
 
     @property
@@ -78,11 +78,12 @@ class WhatIf:
         )
 
     def _cells(self, each: Contrast) -> tuple[str, ...]:
+        label = contrast_label(each, self.runs[0])
+        unit = plain(each.unit or unit_of(each.name))
         return (
-            contrast_label(each, self.runs[0]),
+            f"{label}, {unit}" if unit else label,
             format_value(each.first),
             format_value(each.second),
-            plain(each.unit or unit_of(each.name)),
             NOTHING if each.ratio is None else number(each.ratio),
             format_interval(each),
         )

@@ -41,12 +41,12 @@ def _table(run: Run) -> Table:
     rows = [row for part in parts.values() for row in _selected(part)]
     columns = [
         (Column("Round"), [format_number(row["round"]) for row in rows]),
-        view.number_column(rows, "written_mib", "Written", "MiB"),
+        view.number_column(rows, "written_mib", "Written", "MiB", minor=True),
         view.number_column(rows, "iops", "Requests/s"),
         view.number_column(rows, "latency_us_p50", "Latency p50", "us"),
         view.number_column(rows, "latency_us_p99", "p99", "us"),
-        view.number_column(rows, "latency_us_p999", "p99.9", "us"),
-        view.number_column(rows, "latency_us_sd", "Standard deviation", "us"),
+        view.number_column(rows, "latency_us_p999", "p99.9", "us", minor=True),
+        view.number_column(rows, "latency_us_sd", "Standard deviation", "us", minor=True),
     ]
     if len({row.get("spare_percent") for row in rows}) > 1:
         unused = [format_number(row.get("spare_percent") or 0.0) for row in rows]

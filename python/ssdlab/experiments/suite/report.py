@@ -42,10 +42,10 @@ def _table(run: Run) -> Table:
             Column("CrystalDiskMark", numeric=False, minor=True),
             [CRYSTALDISKMARK.get(row.get("test", ""), "") for row in rows],
         ),
-        (Column("Runs"), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
+        (Column("Runs", minor=True), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
         (Column("Mean"), means),
-        (Column("Error"), errors),
-        (Column("Error", "%"), [f"{value:.1f}" for value in percent]),
+        (Column("Error", minor=True), errors),
+        (Column("Error", "%", minor=True), [f"{value:.1f}" for value in percent]),
         view.text_column(rows, "unit", "Unit"),
     )
 
