@@ -24,11 +24,7 @@ def doctor(
     *,
     files: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--map",
-            metavar="FILE",
-            help="Read this file for the map of read speeds, instead of the largest; repeatable.",
-        ),
+        typer.Option("--map", metavar="FILE", help="Map this file, not the largest; repeatable."),
     ] = None,
     read: Annotated[
         str, typer.Option(help="Bytes of files to read at most, past the page cache; 0: none.")
@@ -51,8 +47,7 @@ def doctor(
         bool,
         typer.Option(
             "--remember",
-            help="Keep wear, errors and read speed of each drive, and show what has changed since "
-            "the first time, the last time and a month ago.",
+            help="Keep wear, errors and read speed of each drive, and show what has changed.",
         ),
     ] = False,
     json: Json = False,

@@ -12,15 +12,14 @@ from ssdlab import profiles
 from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
-from ssdlab.report.table import print_table
 from ssdlab.target import parse_profile
-from ssdlab.view import Column, Table
 from ssdlab.wording import NOTHING
 
 if TYPE_CHECKING:
     from ssdlab.profiles.difference import KeyDifference
     from ssdlab.profiles.relatives import DriveFacts, Fact, Relative
     from ssdlab.snapshot import Device
+    from ssdlab.view import Table
 
 app = typer.Typer(add_completion=False)
 
@@ -136,6 +135,8 @@ def _row(name: str, facts: DriveFacts, relatives: list[Relative]) -> dict[str, A
 
 
 def _print(console: Console, name: str, facts: DriveFacts, relatives: list[Relative]) -> None:
+    from ssdlab.report.table import print_table
+
     own = [each for each in relatives if each.is_model]
     title = name if facts.model in name else f"{name}: {facts.model}"
     best = relatives[0]
@@ -160,6 +161,8 @@ def _print(console: Console, name: str, facts: DriveFacts, relatives: list[Relat
 
 def _table(shown: list[Relative]) -> Table:
     """A row for the drive, and one for each relative."""
+    from ssdlab.view import Column, Table
+
     names = ("", *(each.name for each in shown))
     columns = [(Column("Twin", numeric=False), ["your drive", *names[1:]])]
     for at, fact in enumerate(shown[0].facts):
@@ -206,6 +209,7 @@ def diff(
     from ssdlab.device import describe_twin
     from ssdlab.profiles.difference import differences
     from ssdlab.records import encode_json
+    from ssdlab.report.table import print_table
 
     names = [parse_profile(name) for name in (first, second)]
     texts = [profiles.load(name) for name in names]
@@ -230,6 +234,8 @@ def diff(
 
 
 def _difference_table(names: list[str], rows: list[KeyDifference]) -> Table:
+    from ssdlab.view import Column, Table
+
     ratios = [NOTHING if row.ratio is None else f"{row.ratio:.3g}" for row in rows]
     return Table.of_columns(
         (Column("Key", numeric=False), [row.key for row in rows]),
