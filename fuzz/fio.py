@@ -12,14 +12,14 @@ from ssdlab.errors import UsageError
 def fio(content: bytes) -> None:
     """Reads a job file of this content, and prints what it says."""
     try:
-        jobs = parse_fio(content.decode(errors="replace"))
+        jobs = parse_fio(content.decode(errors="replace"), 1 << 30, {})
     except UsageError as error:
         check_line(error)
         return
     for job in jobs:
         text = printed(job)
         if text is not None:
-            [read] = parse_fio(text)
+            [read] = parse_fio(text, 1 << 30, {})
             assert of_requests(read) == of_requests(job), text
 
 
@@ -36,9 +36,10 @@ def printed(job: FioJob) -> str | None:
 
 
 def of_requests(step: FioJob) -> FioJob:
-    """The job without what is left out where it is printed: seeds, which fio may choose itself."""
+    """The job without what is left out where it is printed: notes, and seeds fio may choose."""
     return msgspec.structs.replace(
         step,
+        notes=(),
         job=msgspec.structs.replace(step.job, seed=0),
         options=msgspec.structs.replace(step.options, seed=0),
     )

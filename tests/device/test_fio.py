@@ -192,20 +192,19 @@ def test_a_seed_is_fresh_only_if_fio_would_use_a_new_one_in_each_run() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (f"{DIRECT}ramp_time=10", "ramp_time is 10; it must be left out"),
-        ("direct=1\nsize=50%", "size is 50%; it must be bytes"),
-        ("direct=1\n", "size is left out; it must be given"),
-        (f"{DIRECT}size=10000", "size is 10000; it must be given in bytes, a multiple"),
-        ("size=1m\n", "invalidate is left out; it must be 0 without direct=1"),
+        (f"{DIRECT}thinktime=10", "thinktime is 10; it must be left out"),
+        ("direct=1\nsize=50%", "size is 50%; it must be in bytes: a percentage"),
+        ("direct=1\n", "size is left out; it must be given: a test file"),
+        (f"{DIRECT}size=4000", "size is 4000; it must be at least the longest block, 4096"),
         (f"{DIRECT}rw=rw", "rw is rw; it must be read write"),
         (f"{DIRECT}rw=read:8", "rw is read:8"),
-        (f"{DIRECT}bs=4k,8k", "bs is 4k,8k; it must be bytes"),
+        (f"{DIRECT}rw=randrw\nbs=4k,8k", "bs is 4k,8k; it must be the same for reads and writes"),
         (f"{DIRECT}bs=4ki", "bs is 4ki"),
-        (f"{DIRECT}ioengine=libaio", "ioengine is libaio; it must be psync or io_uring"),
-        (f"{DIRECT}iodepth=32", "iodepth is 32; it must be 1 with ioengine=psync"),
+        (f"{DIRECT}bsrange=4k-64k", "bsrange is 4k-64k; it must be one size twice"),
+        (f"{DIRECT}ioengine=mmap", "ioengine is mmap; it must be psync or io_uring"),
         (f"{DIRECT}fixedbufs=1", "fixedbufs is 1; it must be given with ioengine=io_uring"),
-        (f"{DIRECT}sync=1", "sync is 1; it must be none or 0 or dsync"),
-        (f"{DIRECT}numjobs=2", "offset_increment is left out; it must be equal to size"),
+        (f"{DIRECT}sync=2", "sync is 2; it must be none or 0 or dsync"),
+        (f"{DIRECT}numjobs=2\noffset_increment=64k", "offset_increment is 64k; it must be equal"),
         (
             f"{DIRECT}time_based",
             "time_based is given|it must be given with runtime",
@@ -216,14 +215,15 @@ def test_a_seed_is_fresh_only_if_fio_would_use_a_new_one_in_each_run() -> None:
             f"{DIRECT}rw=randread\nrandom_distribution=pareto:0.2",
             "pareto:0.2; it must be",
         ),
-        (f"{DIRECT}rw=randread\nbssplit=4k/50:8k/50", "norandommap is left out; it must be 1"),
         (f"{DIRECT}bssplit=4k/50:8k/20", "bssplit is 4k/50:8k/20"),
         (f"{DIRECT}rw=randrw\nrate_iops=10", "rate_iops is 10; it must be left out"),
         (f"{DIRECT}rate_iops=300000\nrate_process=poisson", "a divisor of 1000000"),
-        (f"{DIRECT}randseed=1", "randseed is 1; it must be given with randrepeat=0"),
-        (f"{DIRECT}buffer_compress_percentage=50", "buffer_compress_chunk is left out; it must be"),
+        (f"{DIRECT}verify=md5", "verify is md5; it must be left out"),
+        (f"{DIRECT}nrfiles=4", "nrfiles is 4; it must be 1 for sequential access"),
+        (f"{DIRECT}kb_base=1000", "kb_base is 1000; it must be 1024"),
         (f"{DIRECT}filename=a:b", "filename is a:b; it must be one file"),
         (f"{DIRECT}filename=$jobname", "must be without"),
+        (f"{DIRECT}runtime=${{SSDLAB_NO_SUCH}}", "the variable SSDLAB_NO_SUCH is not set"),
     ],
 )
 def test_an_unsupported_option_is_refused_by_name_in_one_line(options: str, message: str) -> None:
@@ -231,6 +231,101 @@ def test_an_unsupported_option_is_refused_by_name_in_one_line(options: str, mess
         _one(options)
     assert "\n" not in str(refused.value)
     assert "fio job 'job'" in str(refused.value)
+
+
+def test_all_problems_of_a_job_file_are_named_at_once_and_those_of_global_once() -> None:
+    text = (
+        "[global]\ndirect=1\nsize=1m\nthinktime=5\nioengine=mmap\n[a]\nrw=rw\nruntime=5x\n"
+        "[b]\nrw=read\n[a]\nstonewall\nrate_iops=0\n"
+    )
+    with pytest.raises(UsageError) as refused:
+        parse_fio(text)
+    message = str(refused.value)
+    assert message.startswith("7 problems: (1) ")
+    assert "\n" not in message
+    for problem in (
+        "'global': thinktime is 5",
+        "'a': ioengine is mmap",
+        "'a': rw is rw",
+        "'a': runtime is 5x",
+        "'b': stonewall is left out",
+        "two jobs are called [a]",
+        "'a': rate_iops is 0",
+    ):
+        assert message.count(problem) == 1, problem
+
+
+@pytest.mark.parametrize(
+    ("engine", "own"),
+    [("libaio", "io_uring"), ("posixaio", "io_uring"), ("sync", "sync"), ("pvsync2", "sync")],
+)
+def test_other_engines_run_by_the_own_one_with_a_note(engine: str, own: str) -> None:
+    step = _one(f"{DIRECT}ioengine={engine}\niodepth=8")
+    assert step.engine == own
+    assert step.notes[0].startswith(f"ioengine={engine}: ")
+    assert step.job.queue_depth == (8 if own == "io_uring" else 1)
+    assert any("iodepth has no effect" in note for note in step.notes) == (own == "sync")
+
+
+def test_sizes_are_shares_of_a_device_and_all_of_it_without_a_size() -> None:
+    def on_device(options: str) -> Job:
+        [step] = parse_fio(f"[job]\ndirect=1\nbs=1m\n{options}", 100 * MIB + 4096)
+        return step.job
+
+    assert on_device("").length_bytes == 100 * MIB
+    assert on_device("size=100%").amount_bytes == 100 * MIB
+    assert on_device("size=25%").length_bytes == 25 * MIB
+    half = on_device("offset=50%\nio_size=200%".replace("200", "50"))
+    assert (half.offset_bytes, half.length_bytes, half.amount_bytes) == (
+        50 * MIB,
+        50 * MIB,
+        25 * MIB,
+    )
+    assert on_device("filesize=10m").length_bytes == 10 * MIB
+    assert _one("direct=1\nsize=10000").job.length_bytes == 8192
+
+
+def test_time_based_ramp_and_loops_become_times_and_amounts() -> None:
+    step = _one(f"{DIRECT}runtime=5\ntime_based\nramp_time=2s\nend_fsync=1")
+    assert (step.job.amount_bytes, step.job.seconds) == (0, 5.0)
+    assert (step.ramp_s, step.flushes_at_end) == (2.0, True)
+    assert _one(f"{DIRECT}loops=3").job.amount_bytes == 3 * MIB
+    assert parse_fio(to_fio(step)) == [step]
+
+
+def test_several_threads_have_their_own_files_or_share_one() -> None:
+    own = _one(f"{DIRECT}numjobs=4").job
+    assert (own.length_bytes, own.amount_bytes, own.pattern) == (4 * MIB, 4 * MIB, "sequential")
+    shared = _one(f"{DIRECT}numjobs=4\nfilename=x")
+    assert (shared.job.length_bytes, shared.job.amount_bytes) == (MIB, 4 * MIB)
+    assert "each thread goes through a part" in shared.notes[0]
+    random = _one(f"{DIRECT}rw=randread\nnumjobs=4\nfilename=x").job
+    assert (random.length_bytes, random.pattern) == (MIB, "random")
+
+
+def test_options_as_people_write_them_change_no_request() -> None:
+    plain = _one(f"{DIRECT}rw=randwrite\nioengine=io_uring")
+    text = (
+        f"{DIRECT}rw=randwrite\nioengine=io_uring\nname=other\ngroup_reporting\nthread=1\n"
+        "write_bw_log=x\nlat_percentiles=1\ndirectory=/tmp\noverwrite=1\nfallocate=none\n"
+        "verify=0\nbs=8k,4k\nkb_base=1024\nramp_time=0\nbuffer_compress_percentage=0\n"
+    )
+    assert msgspec.structs.replace(_one(text), name="job") == plain
+    noted = _one(f"{text}cpus_allowed=1\nrandseed=5\nsync=1\n")
+    assert noted.job == plain.job
+    assert noted.options.dsync
+    assert len(noted.notes) == 3
+
+
+def test_variables_come_from_the_environment() -> None:
+    [step] = parse_fio("[a]\ndirect=1\nsize=${SIZE}m", environment={"SIZE": "4"})
+    assert step.job.length_bytes == 4 * MIB
+
+
+def test_the_cache_is_emptied_unless_direct_or_invalidate_says_otherwise() -> None:
+    assert _one("size=1m").invalidates
+    assert not _one("size=1m\ninvalidate=0").invalidates
+    assert not _one(DIRECT).invalidates
 
 
 def test_a_file_without_jobs_and_a_line_before_the_first_section_are_refused() -> None:

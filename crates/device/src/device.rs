@@ -41,6 +41,11 @@ pub trait Device {
     /// The device's clock.
     fn now(&self) -> Nanos;
 
+    /// Bytes programmed to the flash since the device was new; `None` if that cannot be read.
+    fn flash_write_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Announces that a request for this address will be submitted soon.
     ///
     /// This changes no result. A model prefetches its tables into the CPU cache, because most of

@@ -24,6 +24,9 @@ pub struct Interval {
     pub errors: u64,
     /// The longest latency among those that succeeded.
     pub latency_max: Nanos,
+    /// Bytes programmed to the flash since the interval before; `None` if the device does not
+    /// report them.
+    pub flash_write_bytes: Option<u64>,
 }
 
 impl Interval {
@@ -37,6 +40,11 @@ impl Interval {
         self.by_op.iter().map(|tally| tally.bytes).sum()
     }
 
+    /// Adds bytes programmed to the flash.
+    pub fn add_flash_writes(&mut self, bytes: u64) {
+        self.flash_write_bytes = Some(self.flash_write_bytes.unwrap_or(0) + bytes);
+    }
+
     /// Adds the counts of another queue in the same interval.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.by_op.iter_mut().zip(&other.by_op) {
@@ -45,6 +53,9 @@ impl Interval {
         }
         self.errors += other.errors;
         self.latency_max = self.latency_max.max(other.latency_max);
+        if let Some(bytes) = other.flash_write_bytes {
+            self.add_flash_writes(bytes);
+        }
     }
 }
 

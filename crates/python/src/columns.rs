@@ -58,6 +58,9 @@ fn intervals<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyD
     column("read_bytes", &|row| row.by_op[Op::Read.index()].bytes)?;
     column("write_bytes", &|row| row.by_op[Op::Write.index()].bytes)?;
     column("errors", &|row| row.errors)?;
+    if rows.iter().any(|row| row.flash_write_bytes.is_some()) {
+        column("flash_write_bytes", &|row| row.flash_write_bytes.unwrap_or(0))?;
+    }
     Ok(columns)
 }
 

@@ -9,7 +9,7 @@ use ssdlab_device::Device;
 use ssdlab_flash::Ssd;
 use ssdlab_time::Nanos;
 use ssdlab_uring::{NullDevice, OpenError, OpenOptions, SyncDevice, UringDevice};
-use ssdlab_workload::{Job, JobError, Outcome, Watch, rest, run, run_threads};
+use ssdlab_workload::{Job, JobError, Outcome, Watch, rest, run, run_queues, run_threads};
 
 use crate::columns::{self, set_items};
 use crate::errors::NativeError;
@@ -221,9 +221,18 @@ impl Drive {
             Kind::Sync(device, options) => {
                 side_by_side(job, options, |options| device.sibling(options), &mut look)
             }
-            Kind::Twin(_) | Kind::Null(_) => {
+            Kind::Twin(ssd) => {
+                let most = ssd.queue_depth();
+                if job.threads > most {
+                    let (field, given) = ("threads", job.threads.to_string());
+                    let allowed = format!("1 to {most}, the queue depth of this twin");
+                    return Err(JobError { field, given, allowed }.into());
+                }
+                Ok(run_queues(&mut **ssd, job, &mut look)?)
+            }
+            Kind::Null(_) => {
                 let (field, given) = ("threads", job.threads.to_string());
-                let allowed = "1 unless the target is a file or block device".to_owned();
+                let allowed = "1 for the null device".to_owned();
                 Err(JobError { field, given, allowed }.into())
             }
         }

@@ -123,6 +123,8 @@ pub struct Recorder {
     pub record: Record,
     pub lag: Lag,
     pub stopped: bool,
+    /// Intervals of `record` for which `FlashWrites` has looked.
+    pub intervals_attributed: usize,
     /// The current interval, whose tallies are in `kinds`.
     interval: Interval,
     kinds: [Kind; Op::ALL.len()],
@@ -145,6 +147,7 @@ impl Recorder {
             record: Record { start, end: start, ..Record::default() },
             lag: Lag::default(),
             stopped: false,
+            intervals_attributed: 0,
             interval: Interval::default(),
             kinds: Default::default(),
             buckets: Vec::new(),
@@ -191,10 +194,12 @@ impl Recorder {
         self.interval = Interval { start, ..Interval::default() };
     }
 
-    fn end_interval(&mut self) {
+    /// Moves the current interval, if one has begun, to `record`.
+    pub fn end_interval(&mut self) {
         if self.interval_end == Nanos::ZERO {
             return;
         }
+        self.interval_end = Nanos::ZERO;
         let number = self.record.intervals.len() as u32;
         for (op, kind) in Op::ALL.into_iter().zip(&mut self.kinds) {
             let bytes = std::mem::take(&mut kind.blocks) * LBA_BYTES;
@@ -209,8 +214,8 @@ impl Recorder {
         self.record.intervals.push(self.interval);
     }
 
-    pub fn finish(mut self, failure: Option<DeviceError>) -> Outcome {
-        self.end_interval();
+    /// The result; the caller has ended the last interval.
+    pub fn finish(self, failure: Option<DeviceError>) -> Outcome {
         let Self { record, buckets, lag, stopped, .. } = self;
         Outcome { record, buckets, lag, stopped, failure }
     }

@@ -7,13 +7,14 @@ use ssdlab_device::{Completion, Device, DeviceError, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
 use crate::arrival::Arrivals;
+use crate::flash_writes::FlashWrites;
 use crate::in_flight::InFlight;
 use crate::recorder::{Outcome, Recorder};
 use crate::requests::Requests;
 use crate::{Job, Sync};
 
 /// Period of progress reports during a rest or a wait for an arrival, which can then be stopped.
-const REST_STEP: Nanos = Nanos::from_millis(50);
+pub const REST_STEP: Nanos = Nanos::from_millis(50);
 
 /// Progress of a job or a rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,23 +61,25 @@ pub fn run_from<D: Device>(
     let mut driver = Driver::new(job, device, start)?;
     let mut done = Vec::with_capacity(job.queue_depth);
     let mut last = Progress { done: 0, total: 0, now: start };
+    let mut flash_writes = FlashWrites::new(device);
     loop {
         let next = driver.issue(device);
         if driver.in_flight.is_empty() && next.is_none() {
             if driver.estimated && driver.running && last.done != last.total {
                 let _ = watch(Progress { total: last.done, ..last });
             }
-            return driver.finish();
+            return driver.finish(device, &mut flash_writes);
         }
         let wait = next.map_or(Wait::One, |time| Wait::Until(time.min(device.now() + REST_STEP)));
         if let Err(error) = device.reap(wait, &mut done) {
             driver.fail(error);
-            return driver.finish();
+            return driver.finish(device, &mut flash_writes);
         }
         // By reference: copying in wider words than were written stalls the CPU.
         for completion in &done {
             driver.complete(completion);
         }
+        flash_writes.attribute(device, &mut driver.recorder);
         // Completions have the time: reading the clock costs as much as the rest of the loop.
         let now = if done.is_empty() { device.now() } else { driver.recorder.record.end };
         done.clear();
@@ -87,15 +90,16 @@ pub fn run_from<D: Device>(
     }
 }
 
-struct Driver {
+/// One queue of a job: its requests, those in flight, and its records.
+pub struct Driver {
     requests: Requests,
     /// For an open loop.
     arrivals: Option<Arrivals>,
-    in_flight: InFlight,
-    recorder: Recorder,
+    pub in_flight: InFlight,
+    pub recorder: Recorder,
     failure: Option<DeviceError>,
     /// False once the job was stopped or a request failed.
-    running: bool,
+    pub running: bool,
     /// No request starts at or after this time.
     deadline: Nanos,
     /// Requests of the job's amount.
@@ -115,7 +119,7 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(job: &Job, device: &impl Device, start: Nanos) -> Result<Self, DeviceError> {
+    pub fn new(job: &Job, device: &impl Device, start: Nanos) -> Result<Self, DeviceError> {
         let arrivals = Arrivals::new(job, start);
         let closed_since = arrivals.is_none().then_some(start);
         Ok(Self {
@@ -142,7 +146,7 @@ impl Driver {
 
     /// Submits all requests that can be; returns when the next one arrives, if that is in the
     /// future.
-    fn issue(&mut self, device: &mut impl Device) -> Option<Nanos> {
+    pub fn issue(&mut self, device: &mut impl Device) -> Option<Nanos> {
         while self.running && self.in_flight.has_room() {
             if let Some(since) = self.flushes_due.pop_front() {
                 let request = Request::flush(self.in_flight.next_id());
@@ -186,13 +190,13 @@ impl Driver {
     }
 
     #[cold]
-    fn fail(&mut self, error: DeviceError) {
+    pub fn fail(&mut self, error: DeviceError) {
         (self.failure, self.running) = (Some(error), false);
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "called in one place, for each request")]
-    fn complete(&mut self, completion: &Completion) {
+    pub fn complete(&mut self, completion: &Completion) {
         let pending = self.in_flight.complete(completion);
         match completion.outcome {
             Ok(()) => self.recorder.add(completion.completed, pending),
@@ -220,7 +224,7 @@ impl Driver {
     }
 
     #[inline]
-    fn progress(&mut self, now: Nanos) -> Progress {
+    pub fn progress(&mut self, now: Nanos) -> Progress {
         let done = self.recorder.record.requests - self.flushes_done;
         if now >= self.estimate_at {
             self.estimate(done, now);
@@ -240,7 +244,13 @@ impl Driver {
         self.estimate_at = now + Nanos::new(limit / 1000);
     }
 
-    fn finish(mut self) -> Result<Outcome, DeviceError> {
+    pub fn finish(
+        mut self,
+        device: &impl Device,
+        flash_writes: &mut FlashWrites,
+    ) -> Result<Outcome, DeviceError> {
+        self.recorder.end_interval();
+        flash_writes.attribute(device, &mut self.recorder);
         let time_is_up = self.deadline < Nanos::MAX && self.running && self.requests.has_more();
         if let Some(arrivals) = &mut self.arrivals
             && time_is_up

@@ -111,14 +111,15 @@ def compare_in_turns(
     """
     files = [Path(setting.fio) for _, setting in sides]
     several = len(set(files)) > 1
+    opened = [t if isinstance(t, Target) else open_target(t) for t, _ in sides]
     plans = plan_sides(
         [
             SideOptions(
-                target if isinstance(target, Target) else open_target(target),
+                target,
                 file.stem if several else "",
-                workload.plan_of_file(file, seed=seed),
+                workload.plan_of_file(file, target.parsed, seed=seed),
             )
-            for (target, _), file in zip(sides, files, strict=True)
+            for target, file in zip(opened, files, strict=True)
         ],
         number,
     )

@@ -4,6 +4,7 @@ from ssdlab.charts.chart import Axis, Chart, Row, stacked
 from ssdlab.charts.marks import (
     Line,
     Mark,
+    Named,
     area,
     bars,
     dots,
@@ -37,6 +38,7 @@ __all__ = [
     "Chart",
     "Line",
     "Mark",
+    "Named",
     "Ratio",
     "Row",
     "Size",

@@ -7,10 +7,11 @@ so the page chooses light or dark. Text uses the page's font.
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -97,16 +98,33 @@ def run_colour(number: int) -> str:
     return RUN_ROLES[(number - 1) % len(RUN_ROLES)]
 
 
-def draw(name: str, title: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
+@dataclass(frozen=True)
+class Hint:
+    """Lines of text about the point at `x`, `y`, in pixels from the figure's upper left corner."""
+
+    x: float
+    y: float
+    lines: tuple[str, ...]
+
+
+def draw(
+    name: str,
+    title: str,
+    size: tuple[float, float],
+    paint: Callable[[Figure], Sequence[Hint]],
+) -> str:
     """The figure as an `<svg>` element; the same input gives the same text.
 
-    `name` must be unique on the page. `title` is the accessible name; `size` is in pixels.
+    `name` must be unique on the page. `title` is the accessible name; `size` is in pixels. The
+    values that `paint` returns become the attribute `data-values`: the page's script shows them
+    under the pointer.
     """
     name = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
     text = io.StringIO()
-    with _figure(*size, paint, {"svg.hashsalt": name}) as figure:
+    with _figure(*size, {"svg.hashsalt": name}) as figure:
+        values = paint(figure)
         figure.savefig(text, format="svg", metadata=_NO_METADATA, transparent=True)
-    return _for_page(text.getvalue(), name, title)
+    return _for_page(text.getvalue(), name, title, _as_json(values))
 
 
 def draw_file(
@@ -122,7 +140,8 @@ def draw_file(
         "svg.hashsalt": "file",
         "figure.facecolor": LIGHT["paper"],
     }
-    with _figure(width, height, paint, own) as figure:
+    with _figure(width, height, own) as figure:
+        paint(figure)
         if kind == "svg":
             figure.savefig(content, format="svg", metadata=_NO_METADATA)
         else:
@@ -131,10 +150,8 @@ def draw_file(
 
 
 @contextmanager
-def _figure(
-    width: float, height: float, paint: Callable[[Figure], None], own: dict[Any, Any]
-) -> Iterator[Figure]:
-    """A painted figure, and matplotlib's settings to save it with; `own` replaces some of them."""
+def _figure(width: float, height: float, own: dict[Any, Any]) -> Iterator[Figure]:
+    """An empty figure, and matplotlib's settings to save it with; `own` replaces some of them."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -144,12 +161,18 @@ def _figure(
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
         mpl.rcParams.update(own)
-        figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
-        paint(figure)
-        yield figure
+        yield Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
 
 
-def _for_page(drawing: str, name: str, title: str) -> str:
+def _as_json(values: Sequence[Hint]) -> str:
+    """A list of the distinct texts, and a row for each value: x, y, indices of its texts."""
+    texts = list(dict.fromkeys(line for value in values for line in value.lines))
+    index = {text: at for at, text in enumerate(texts)}
+    points = [[round(v.x), round(v.y), *(index[line] for line in v.lines)] for v in values]
+    return json.dumps([texts, points], ensure_ascii=False, separators=(",", ":"))
+
+
+def _for_page(drawing: str, name: str, title: str, values: str) -> str:
     """Prefix ids, replace colours and fonts with CSS variables, and add the accessible name."""
     root = ET.fromstring(drawing)  # noqa: S314 - matplotlib wrote it
     root.remove(root[0])  # a style sheet that would apply to the whole page
@@ -163,6 +186,7 @@ def _for_page(drawing: str, name: str, title: str) -> str:
         "role": "img",
         "aria-labelledby": f"{name}-title",
         "style": "stroke-linejoin: round; stroke-linecap: butt",
+        "data-values": values,
     }
     label = ET.Element(f"{_NAMESPACE}title", id=f"{name}-title")
     label.text = title

@@ -33,7 +33,7 @@ class _Commands(LazyGroup):
         "run": Member(
             "ssdlab.cli.run", "Run an experiment on a real drive, a directory or a twin."
         ),
-        "twin": Member("ssdlab.cli.twin", "List, show, check and fit the profiles of twins."),
+        "twin": Member("ssdlab.cli.twin", "List, show, check, make and fit the profiles of twins."),
         "serve": Member(
             "ssdlab.cli.serve",
             "Serve a twin as a network block device (NBD), or as an NVMe drive, until Ctrl-C.",
@@ -58,6 +58,11 @@ class _Commands(LazyGroup):
         "watch": Member(
             "ssdlab.cli.control",
             "Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.",
+        ),
+        "top": Member(
+            "ssdlab.cli.top",
+            "Show a real drive's rates, latencies, temperature and write amplification until "
+            "Ctrl-C.",
         ),
         "witness": Member(
             "ssdlab.cli.witness",
@@ -103,8 +108,12 @@ app = typer.Typer(
 def _print_version(*, wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
+        from importlib.util import find_spec
 
-        typer.echo(f"ssdlab {version('ssdlab')}")
+        from ssdlab.device import NativeBuild
+
+        dask = "with" if find_spec("distributed") else "without"
+        typer.echo(f"ssdlab {version('ssdlab')} ({NativeBuild()}, {dask} dask)")
         raise typer.Exit
 
 
@@ -117,7 +126,7 @@ def _options(
             "--version",
             callback=lambda v: _print_version(wanted=v),
             is_eager=True,
-            help="Print the version and exit.",
+            help="Print the version, commit and build, and exit.",
         ),
     ] = False,
 ) -> None:

@@ -1,7 +1,7 @@
 """Twins and real drives behind one interface. Only this package imports the native module."""
 
 from ssdlab._native import Drive, Server
-from ssdlab.device.control import Control, CutResult, Power, Rates, Sample, Watcher
+from ssdlab.device.control import Control, CutResult, Power, Sample, Watcher
 from ssdlab.device.discard import DirectReader, discard, sync_file_system, trim_free
 from ssdlab.device.fio import FioJob, parse_fio, to_fio
 from ssdlab.device.jobs import OPS, HostLoad, HostWatch, Job, Op, Outcome, run_job
@@ -21,6 +21,7 @@ from ssdlab.device.kinds import (
     decode,
     encode,
 )
+from ssdlab.device.native_build import NativeBuild
 from ssdlab.device.real import (
     Engine,
     RealOptions,
@@ -52,11 +53,11 @@ __all__ = [
     "HostWatch",
     "Job",
     "Listed",
+    "NativeBuild",
     "Op",
     "Outcome",
     "Power",
     "Rate",
-    "Rates",
     "RealOptions",
     "Replay",
     "Sample",

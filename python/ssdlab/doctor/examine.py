@@ -11,14 +11,16 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.doctor.checks import findings, judge, summary
+from ssdlab.doctor.collected import is_recording, parse, snapshot_of
+from ssdlab.doctor.history import remember
 from ssdlab.doctor.read_map import Budget, read_map
 from ssdlab.doctor.report import Report
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.input_files import read_bytes
+from ssdlab.records import utc_now
 from ssdlab.snapshot import File, Snapshot, Unread, decode
-from ssdlab.storage_stack.layers import Roots
+from ssdlab.storage_stack.live import live_roots
 from ssdlab.storage_stack.snapshot import Probes, file_record, largest, read_snapshot
-from ssdlab.storage_stack.trim.tables import read_tables
 from ssdlab.units import format_size
 from ssdlab.warning import MeasurementWarning
 
@@ -41,16 +43,20 @@ class MapOptions:
 
 
 def read_recorded(path: Path) -> Snapshot:
-    """The snapshot in a saved `--json` output.
+    """The snapshot in a saved `--json` output, or in the output of a collector script.
 
     Raises:
-        UsageError: the file cannot be read, or is not such an output.
+        UsageError: the file cannot be read, or is neither.
     """
     try:
         text = read_bytes(path)
+        if is_recording(text):
+            return snapshot_of(parse(text.decode("utf-8", "replace")))
         printed: Any = msgspec.json.decode(text)
     except (OSError, msgspec.MsgspecError) as error:
-        raise UsageError(f"{path} cannot be read ({error}); give the output of --json") from error
+        raise UsageError(
+            f"{path} cannot be read ({error}); give the output of --json or of a collector script"
+        ) from error
     stack = printed.get("stack", printed) if isinstance(printed, dict) else printed
     return decode(msgspec.json.encode(stack))
 
@@ -63,7 +69,7 @@ def read_stack(options: MapOptions, report_progress: Progress) -> Snapshot:
         DeviceFailure: reading a file named for a map failed.
     """
     probes = Probes()
-    stack = read_snapshot(options.target, Roots(tables=read_tables()), probes)
+    stack = read_snapshot(options.target, live_roots(), probes)
     unread = list(stack.unread)
     paths = _select_files(options, stack, unread, report_progress)
     records = _file_records(options, paths, unread, report_progress)
@@ -129,9 +135,17 @@ def _mapped_record(path: Path, budget: Budget, left: int, report_progress: Progr
     return msgspec.structs.replace(record, pieces=tuple(speeds.pieces), unsteady=speeds.unsteady)
 
 
-def make_report(stack: Snapshot, duration_s: float) -> Report:
-    """The verdicts on a snapshot; `duration_s` is the time that reading it took."""
+def make_report(stack: Snapshot, duration_s: float, *, keep: bool = False) -> Report:
+    """The verdicts on a snapshot; `duration_s` is the time that reading it took.
+
+    `keep` adds an entry to the history of each drive, and compares it with earlier ones.
+
+    Raises:
+        UsageError: a history cannot be read or written.
+    """
     verdicts = judge(stack)
+    changes, left_out = remember(stack, utc_now()) if keep else ([], [])
+    warnings = [MeasurementWarning("unread", _sentence(unread)) for unread in stack.unread]
     measures = [row for mount in stack.mounts for row in mount.layers] or list(stack.layers)
     return Report(
         ssdlab=version("ssdlab"),
@@ -144,8 +158,9 @@ def make_report(stack: Snapshot, duration_s: float) -> Report:
         findings=findings(verdicts),
         verdict=summary(verdicts),
         verdicts=verdicts,
-        warnings=[MeasurementWarning("unread", _sentence(unread)) for unread in stack.unread],
+        warnings=warnings + [MeasurementWarning("unread", sentence) for sentence in left_out],
         stack=stack,
+        history=changes if keep else msgspec.UNSET,
     )
 
 

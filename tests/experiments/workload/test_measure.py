@@ -13,11 +13,12 @@ import pytest
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.device import parse_fio
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
-from ssdlab.experiments.workload.analysis import conclude
-from ssdlab.experiments.workload.measure import Plan, measure, plan_of_file
+from ssdlab.experiments.workload import measure as workload
+from ssdlab.experiments.workload.analysis import amplification_curve, conclude
+from ssdlab.experiments.workload.measure import Plan, measure, plan_of, plan_of_file
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
-from ssdlab.target import Consent, Twin, parse_target
+from ssdlab.target import Consent, Directory, Twin, parse_target
 
 MIB = 1 << 20
 READS = "[reads]\nioengine=io_uring\ndirect=1\nrw=randread\nnorandommap\niodepth=4\nsize=4m\n"
@@ -72,7 +73,8 @@ def test_a_twin_runs_each_job_with_a_row_for_each_request_type() -> None:
     assert sum(row["requests"] for row in conclusion.measures[1:3]) == 4096
     assert conclusion.measures[1]["requests"] == pytest.approx(3072, rel=0.1)
     assert conclusion.measures[3]["mib_per_s"] is None
-    assert set(conclusion.findings) == {"iops", "mib_per_s", "latency_us_p50", "latency_us_p99"}
+    expected = {"iops", "mib_per_s", "latency_us_p50", "latency_us_p99", "waf"}
+    assert set(conclusion.findings) == expected
     assert "requests/s" in conclusion.verdict
 
 
@@ -123,6 +125,86 @@ def test_the_target_replaces_the_filename_with_a_warning() -> None:
     assert "/dev/sdx" in target.warnings[0].sentence
 
 
+def test_a_job_without_a_size_uses_all_of_a_twin_and_several_queues_of_it() -> None:
+    text = "[w]\nioengine=libaio\ndirect=1\nrw=write\nbs=1m\nnumjobs=4\niodepth=2\n"
+    parsed = parse_target("twin:toshiba-xg5", 1 << 30)
+    plan_ = plan_of(text, "job.fio", parsed, seed=0)
+    session, target = _run(_options("twin:toshiba-xg5", plan_, capacity_bytes=1 << 30), plan_)
+    [job] = Evidence(session.recording.tables(), {}).steps("job")
+    assert job["bytes"] == 4 << 30
+    notes = [warning.sentence for warning in target.warnings if warning.code == "workload"]
+    assert [note.partition(":")[0] for note in notes] == ["ioengine=libaio", "numjobs"]
+
+
+def test_a_twin_reports_its_write_amplification_in_total_and_by_interval() -> None:
+    text = (
+        "[fill]\nioengine=io_uring\ndirect=1\nrw=write\nbs=1m\n"
+        "[random]\nstonewall\nioengine=io_uring\ndirect=1\nrw=randwrite\nbs=4k\n"
+        "norandommap\niodepth=8\nlog_avg_msec=10\n"
+    )
+    parsed = parse_target("twin:toshiba-xg5", 256 * MIB)
+    plan_ = plan_of(text, "job.fio", parsed, seed=0)
+    session, _ = _run(_options("twin:toshiba-xg5", plan_, capacity_bytes=256 * MIB), plan_)
+    tables = session.recording.tables()
+    conclusion = conclude(Evidence(tables, {}, virtual=True))
+    fill, random = conclusion.measures
+    assert fill["waf"] == pytest.approx(1.0, abs=0.1)
+    assert random["waf"] > 1.5
+    assert conclusion.findings["waf"].value == pytest.approx((fill["waf"] + random["waf"]) / 2, 0.1)
+    curve = amplification_curve(tables, Evidence(tables, {}).steps("job")[1])
+    assert len(curve) > 10
+    assert curve[len(curve) // 2][1] > 2 * curve[0][1]
+    [waf] = [row["value"] for row in Evidence(tables, {}).observed("waf") if row["step"] == 2]
+    assert random["waf"] == pytest.approx(waf, rel=0.05)
+
+
+def test_a_real_drive_has_no_write_amplification(drive_directory: Path) -> None:
+    plan_ = _plan(MIXED)
+    session, _ = _run(_options(drive_directory, plan_), plan_)
+    conclusion = conclude(Evidence(session.recording.tables(), {}))
+    assert {row["waf"] for row in conclusion.measures} == {None}
+    assert "waf" not in conclusion.findings
+
+
+def test_what_ramps_a_job_up_is_not_measured_and_its_end_is_flushed() -> None:
+    text = (
+        f"{READS.replace('randread', 'randwrite')}runtime=1\ntime_based\nramp_time=2\nend_fsync=1\n"
+    )
+    evidence = _evidence("twin:toshiba-xg5", text, capacity_bytes=1 << 30)
+    assert [row["phase"] for row in evidence.steps()] == ["ramp", "job", "flush"]
+    ramp, job, _ = evidence.steps()
+    assert (ramp["end_ns"] - ramp["start_ns"]) / 1e9 == pytest.approx(2, rel=0.01)
+    [row] = conclude(evidence).measures
+    assert row["requests"] == job["requests"]
+
+
+@pytest.mark.parametrize(
+    ("filename", "noted"),
+    [("test-file", False), ("{directory}/deep/file", False), ("/dev/sdx", True), ("mine", True)],
+)
+def test_a_file_name_outside_the_directory_or_of_a_file_is_noted(
+    drive_directory: Path, filename: str, *, noted: bool
+) -> None:
+    (drive_directory / "mine").write_text("mine")
+    plan_ = _plan(f"{READS}filename={filename.format(directory=drive_directory)}\n")
+    _, target = _run(_options(drive_directory, plan_), plan_)
+    notes = [w.sentence for w in target.warnings if "stays untouched" in w.sentence]
+    assert bool(notes) == noted
+    assert (drive_directory / "mine").read_text() == "mine"
+
+
+def test_the_page_cache_is_dropped_before_a_job_that_uses_it(
+    drive_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[OpenTarget] = []
+    monkeypatch.setattr(workload, "drop_cached", dropped.append)
+    for text, count in (("direct=0", 1), ("direct=0\ninvalidate=0", 0), ("direct=1", 0)):
+        dropped.clear()
+        plan_ = _plan(READS.replace("direct=1", text))
+        _run(_options(drive_directory, plan_), plan_)
+        assert len(dropped) == count, text
+
+
 def test_reads_of_a_hole_are_refused(drive_directory: Path) -> None:
     """fio reads unwritten extents and reports rates that no drive reaches."""
     plan_ = _plan(f"{READS}[again]\nstonewall\ndirect=1\nsize=4m\nrw=read\n")
@@ -144,7 +226,7 @@ def test_reads_of_a_hole_are_refused(drive_directory: Path) -> None:
     ("text", "message"),
     [
         (READS.replace("iodepth=4", "iodepth=0"), "iodepth is 0; it must be a whole number"),
-        (READS + "ramp_time=10\n", "ramp_time is 10; it must be left out"),
+        (READS + "thinktime=10\n", "thinktime is 10; it must be left out"),
         (READS + READS.replace("reads", "more"), "stonewall is left out; it must be 1"),
         (
             READS + READS.replace("io_uring", "io_uring\nstonewall"),
@@ -159,13 +241,13 @@ def test_a_job_file_with_wrong_options_is_refused_in_one_line(
     path = tmp_path / "job.fio"
     path.write_text(text)
     with pytest.raises(UsageError, match=message) as refused:
-        plan_of_file(path, seed=0)
+        plan_of_file(path, Directory(str(tmp_path)), seed=0)
     assert "\n" not in str(refused.value)
 
 
 def test_a_missing_job_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot be read .*; give a fio job file"):
-        plan_of_file(tmp_path / "none", seed=0)
+        plan_of_file(tmp_path / "none", Directory(str(tmp_path)), seed=0)
 
 
 @pytest.mark.parametrize("option", ["bs=1000\nsize=4000000", "offset=100"])

@@ -192,6 +192,11 @@ impl Device for Ssd {
         self.queue_depth
     }
 
+    fn flash_write_bytes(&self) -> Option<u64> {
+        let counters = self.counters();
+        Some(counters.nand_writes() * counters.unit_bytes)
+    }
+
     fn now(&self) -> Nanos {
         self.now
     }

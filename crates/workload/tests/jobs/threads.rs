@@ -1,13 +1,14 @@
 //! One job on several queues of one file.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 
-use ssdlab_device::{Interval, Op};
+use ssdlab_device::{Device, Interval, Op};
 use ssdlab_uring::{OpenOptions, UringDevice};
-use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, run_threads};
+use ssdlab_workload::{Arrival, Job, Outcome, PatternKind, Progress, run, run_queues, run_threads};
 
-use crate::{file_of_ones, keep_running};
+use crate::{Call, Hooked, file_of_ones, keep_running, twin};
 
 const SIZE: u64 = 16 << 20;
 
@@ -72,4 +73,69 @@ fn threads_share_a_rate_and_a_time_limit() {
     let outcome = outcome(&path, &job);
     assert_eq!(outcome.record.requests + outcome.record.unserved, 200);
     assert!(!outcome.stopped);
+}
+
+#[test]
+fn the_queues_of_a_twin_run_in_parallel_and_each_in_its_own_part() {
+    let reads = Job { queue_depth: 1, ..job(Op::Read, PatternKind::Sequential) };
+    let written = Job { queue_depth: 4, threads: 1, ..job(Op::Write, PatternKind::Sequential) };
+    let run_on_filled = |job: &Job| {
+        let mut ssd = twin(&[]);
+        let filled = run_queues(&mut ssd, &written, &mut keep_running).unwrap();
+        assert_eq!(filled.record.bytes, SIZE);
+        let mut seen = BTreeSet::new();
+        let hook = |call: Call| {
+            if let Call::Submit(request) = call {
+                assert!(seen.insert(request.lba.get()), "{request:?} came twice");
+            }
+            Ok(())
+        };
+        let mut hooked = Hooked { device: &mut ssd, hook };
+        let outcome = run_queues(&mut hooked, job, &mut keep_running).unwrap();
+        assert_eq!(seen.len() as u64, SIZE / 4096, "every block is read once");
+        outcome.record
+    };
+    let (four, one) = (run_on_filled(&reads), run_on_filled(&Job { threads: 1, ..reads.clone() }));
+    assert_eq!((four.requests, four.bytes, four.errors), (SIZE / 4096, SIZE, 0));
+    assert_eq!(four, run_on_filled(&reads), "the same seed gives the same record");
+    assert!((four.end - four.start).get() * 2 < (one.end - one.start).get());
+}
+
+#[test]
+fn the_queues_of_a_twin_share_a_rate_and_stop_together() {
+    let arrival = Arrival::Rate { per_s: 2000.0, poisson: false };
+    let rated =
+        Job { arrival, seconds: Some(0.1), amount_bytes: 0, ..job(Op::Read, PatternKind::Random) };
+    let outcome = run_queues(&mut twin(&[]), &rated, &mut keep_running).unwrap();
+    assert_eq!(outcome.record.requests + outcome.record.unserved, 200);
+    let mut left = 20;
+    let mut stop = |_: Progress| {
+        left -= 1;
+        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let endless = Job { seconds: Some(1e6), amount_bytes: 0, ..job(Op::Read, PatternKind::Random) };
+    let outcome = run_queues(&mut twin(&[]), &endless, &mut stop).unwrap();
+    assert!(outcome.stopped);
+}
+
+#[test]
+fn the_intervals_of_a_twin_have_all_its_flash_writes() {
+    for threads in [1, 4] {
+        let writes = Job { threads, amount_bytes: 4 * SIZE, ..job(Op::Write, PatternKind::Random) };
+        let mut ssd = twin(&[]);
+        let outcome = if threads == 1 {
+            run(&mut ssd, &writes, &mut keep_running).unwrap()
+        } else {
+            run_queues(&mut ssd, &writes, &mut keep_running).unwrap()
+        };
+        let intervals = &outcome.record.intervals;
+        assert!(intervals.len() > 10);
+        let sum: u64 = intervals.iter().filter_map(|each| each.flash_write_bytes).sum();
+        assert_eq!(Some(sum), ssd.flash_write_bytes());
+        let half = intervals[intervals.len() / 2].flash_write_bytes;
+        assert!(half.is_some_and(|bytes| 0 < bytes && bytes < sum / 2), "{half:?} of {sum}");
+    }
+    let (_folder, path) = file_of_ones(SIZE);
+    let real = outcome(&path, &job(Op::Write, PatternKind::Random));
+    assert!(real.record.intervals.iter().all(|each| each.flash_write_bytes.is_none()));
 }

@@ -38,6 +38,9 @@ def write_html(checkup: Checkup, content: Content, path: Path) -> None:
             rows=tile(content),
             chapters=made,
             group=None,
+            title="",
+            with_summary=False,
+            with_contents=True,
             report=checkup.doctor,
             words=SEVERITY_WORDS,
         )

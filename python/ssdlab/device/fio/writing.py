@@ -156,7 +156,7 @@ def _opening(step: FioJob) -> Iterator[Line]:
     if options.registered_buffers:
         yield "fixedbufs", 1
     yield "direct", int(options.direct)
-    yield "invalidate", 0
+    yield "invalidate", int(step.invalidates)
     if options.dsync:
         yield "sync", "dsync"
     yield from _content(step)
@@ -165,13 +165,22 @@ def _opening(step: FioJob) -> Iterator[Line]:
         yield "randseed", step.job.seed
     if step.job.interval_us != Job(op="read").interval_us:
         yield "log_avg_msec", max(1, step.job.interval_us // 1000)
-    if step.stonewall:
-        yield "stonewall", 1
+    yield from _around(step)
     if step.filename is not None:
         if re.search(r"[\\;#$\n\r]", step.filename) or step.filename != step.filename.strip():
             allowed = "a path without \\ ; # $ and without blanks at its ends"
             raise fio_error(step.name, "filename", step.filename, allowed)
         yield "filename", step.filename.replace(":", "\\:")
+
+
+def _around(step: FioJob) -> Iterator[Line]:
+    """What comes before and after the job."""
+    if step.ramp_s:
+        yield "ramp_time", f"{round(step.ramp_s * 1e6)}us"
+    if step.flushes_at_end:
+        yield "end_fsync", 1
+    if step.stonewall:
+        yield "stonewall", 1
 
 
 def _content(step: FioJob) -> Iterator[Line]:

@@ -9,8 +9,8 @@ from ssdlab import view
 from ssdlab.charts import Case, Chart, Value, values_by_case
 from ssdlab.experiments.suite.analysis import CRYSTALDISKMARK
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View
-from ssdlab.wording import NOTHING, column, positive
+from ssdlab.view import Column, KeyNumber, Method, Picture, Table, View
+from ssdlab.wording import NOTHING, column, number, plain, positive
 
 _SPEED: Final = "throughput, MiB/s"
 _FRESH: Final = (
@@ -42,10 +42,10 @@ def _table(run: Run) -> Table:
             Column("CrystalDiskMark", numeric=False, minor=True),
             [CRYSTALDISKMARK.get(row.get("test", ""), "") for row in rows],
         ),
-        (Column("Runs"), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
+        (Column("Runs", minor=True), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
         (Column("Mean"), means),
-        (Column("Error"), errors),
-        (Column("Error", "%"), [f"{value:.1f}" for value in percent]),
+        (Column("Error", minor=True), errors),
+        (Column("Error", "%", minor=True), [f"{value:.1f}" for value in percent]),
         view.text_column(rows, "unit", "Unit"),
     )
 
@@ -110,6 +110,24 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, (_FRESH, _ERROR, *own))
 
 
+def _key_number(run: Run, _: View) -> KeyNumber | None:
+    """The mean of the sequential read."""
+    for row in run.result.measures:
+        mean = positive(row.get("mean"))
+        if (row.get("test"), row.get("op")) == ("sequential", "read") and mean is not None:
+            return KeyNumber("Sequential read", f"{number(mean)} {plain(row.get('unit', ''))}")
+    return None
+
+
 _FINDINGS: Final = {"content_sensitive": "Faster with zeros"}
 _PARAMETERS: Final = {"step_s": "Longest random test"}
-VIEW: Final = View("Benchmark suite", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS)
+VIEW: Final = View(
+    "Benchmark suite",
+    _table,
+    _method,
+    _pictures,
+    _overview,
+    _FINDINGS,
+    _PARAMETERS,
+    key_number=_key_number,
+)

@@ -102,4 +102,5 @@ def take(session: RunSession, plan: Plan, jobs: Sequence[PreparedJob], turn: int
         seed = prepared.job.seed + _SEEDS * ((turn + 1) * plan.sides + plan.place)
         job = msgspec.structs.replace(prepared.job, seed=seed)
         step = workload.step_of(prepared, number, max(0, turn))
-        session.run(replace(step, phase="job" if turn >= 0 else "warm-up"), job, prepared.drive)
+        step = replace(step, phase="job" if turn >= 0 else "warm-up")
+        workload.run_job_of(session, prepared, step, job)

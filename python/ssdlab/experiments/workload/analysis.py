@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
@@ -51,6 +52,7 @@ def rows_of(tables: Mapping[str, pa.Table], step: Mapping[str, Any]) -> list[dic
                 "iops": latencies[op].requests / seconds if seconds else None,
                 "mib_per_s": moved / MIB / seconds if moved is not None and seconds else None,
                 **latencies[op].columns(),
+                "waf": write_amplification([own_rows]) if op == "write" else None,
                 "errors": step["errors"],
                 "unserved": step.get("unserved"),
                 "why": latencies[op].unsupported(),
@@ -65,6 +67,45 @@ def _bytes(intervals: pa.Table, op: str) -> int | None:
         pc.sum(intervals[name]).as_py() or 0 for name in ("read_bytes", "write_bytes", "bytes")
     )
     return {"read": read, "write": write, "trim": total - read - write, "flush": None}[op]
+
+
+def write_amplification(tables: Sequence[pa.Table]) -> float | None:
+    """Bytes programmed to the flash / bytes written by the host; None for a real drive.
+
+    `tables` are rows of `records.INTERVALS`. What is in the write buffer at the end is programmed
+    later, and not counted.
+    """
+    if not all("flash_write_bytes" in table.column_names for table in tables):
+        return None  # an older run
+    flash, host = (
+        sum(pc.sum(table[name]).as_py() or 0 for table in tables)
+        for name in ("flash_write_bytes", "write_bytes")
+    )
+    known = any(table["flash_write_bytes"].null_count < len(table) for table in tables)
+    return flash / host if known and host else None
+
+
+def amplification_curve(
+    tables: Mapping[str, pa.Table], step: Mapping[str, Any], points: int = 200
+) -> list[tuple[float, float]]:
+    """Write amplification over a job: seconds since its start, and WAF of the intervals up to then.
+
+    Neighbouring intervals are joined, so that there are at most `points`; the last one, which is
+    shorter, is part of the one before.
+    """
+    intervals = tables["intervals"]
+    own_rows = intervals.filter(pc.equal(intervals["step"], step["step"]))
+    starts = [*own_rows["start_ns"].to_pylist()[1:], step["end_ns"]]
+    joined = -(-len(own_rows) // points) or 1
+    curve = []
+    edges = [*range(0, len(own_rows), joined), len(own_rows)]
+    if len(edges) > 2:
+        del edges[-2]
+    for at, end in pairwise(edges):
+        waf = write_amplification([own_rows.slice(at, end - at)])
+        if waf is not None:
+            curve.append(((starts[end - 1] - step["start_ns"]) / 1e9, waf))
+    return curve
 
 
 def _findings(
@@ -90,7 +131,19 @@ def _findings(
         ),
     }
     latencies = latencies_of_steps(tables, [step["step"] for step in steps])
-    return {**rates, **_percentiles(latencies, jobs)}
+    return {**rates, **_percentiles(latencies, jobs), **_amplification(tables, steps, jobs)}
+
+
+def _amplification(
+    tables: Mapping[str, pa.Table], steps: Sequence[Mapping[str, Any]], jobs: str
+) -> dict[str, Finding]:
+    intervals = tables["intervals"]
+    of_jobs = pa.array([step["step"] for step in steps], pa.uint32())
+    waf = write_amplification([intervals.filter(pc.is_in(intervals["step"], of_jobs))])
+    if waf is None:
+        return {}
+    why = f"bytes programmed to the flash / bytes that {jobs} wrote, without the first fill"
+    return {"waf": Finding(waf, "x", None, None, why)}
 
 
 def _percentiles(latencies: Latencies, jobs: str) -> dict[str, Finding]:
@@ -131,6 +184,8 @@ def _sentence(
         value = findings[name].value
         if isinstance(value, float):
             parts.append(f"{share} within {format_duration(value / 1e6)}")
+    if "waf" in findings:
+        parts.append(f"write amplification {_digits(float(findings['waf'].value or 0.0))}")
     unserved = sum(step.get("unserved") or 0 for step in steps)
     late = f"; {unserved} requests that were due had not started at the end" if unserved else ""
     ended = "" if outcome == "complete" else f" ({ENDINGS[outcome].lower()} before the end)"

@@ -1,13 +1,14 @@
 """workload: runs the jobs of a fio job file, one after the other.
 
-`device/fio/reading.py` defines how options are interpreted. TARGET replaces the file's `filename`.
+`device/fio/reading.py` defines how options are interpreted. TARGET replaces the file's `filename`;
+without a `size` the jobs use all of a device or twin.
 If a job reads, the region of all jobs is first written once, in order and with direct I/O. fio
 does not do this: its reads of unwritten extents appear several times faster than the drive is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from ssdlab.device import Drive, FioJob, FlushEvery, Job, Rate, parse_fio
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.workload.parameters import Workload
 from ssdlab.input_files import read_text
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.page_cache import drop_cached
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.target import Target
 from ssdlab.units import format_size
@@ -49,7 +52,8 @@ class Plan:
     @property
     def write_bytes(self) -> int:
         """The most bytes that the fill and the jobs write."""
-        return self.size + sum(_write_bytes_max(fio.job) for fio in self.jobs)
+        jobs = [fio.job for fio in self.jobs] + [ramp_of(fio) for fio in self.jobs]
+        return self.size + sum(_write_bytes_max(job) for job in jobs if job is not None)
 
     def parameters(self) -> dict[str, Any]:
         """The parameters for the manifest and the result."""
@@ -65,19 +69,21 @@ class Plan:
         for fio in self.jobs:
             kind, amount = _kind(fio.job), fio.job.seconds or fio.job.amount_bytes
             work[kind] = work.get(kind, 0.0) + float(amount)
+            if fio.ramp_s:
+                work["timed"] = work.get("timed", 0.0) + fio.ramp_s
         return work
 
 
-def plan(parameters: Workload, _target: Target, seed: int) -> Plan:
+def plan(parameters: Workload, target: Target, seed: int) -> Plan:
     """The plan for these parameters.
 
     Raises:
         UsageError: as `plan_of_file`.
     """
-    return plan_of_file(Path(parameters.fio), seed=seed)
+    return plan_of_file(Path(parameters.fio), target, seed=seed)
 
 
-def plan_of_file(source: Path, *, seed: int) -> Plan:
+def plan_of_file(source: Path, target: Target, *, seed: int) -> Plan:
     """The plan for a job file. A job without a fixed seed gets `seed` + its number.
 
     Raises:
@@ -88,27 +94,19 @@ def plan_of_file(source: Path, *, seed: int) -> Plan:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text"
         raise UsageError(f"{source} cannot be read ({reason}); give a fio job file") from error
-    return plan_of(text, str(source), seed=seed)
+    return plan_of(text, str(source), target, seed=seed)
 
 
-def plan_of(text: str, source: str, *, seed: int) -> Plan:
+def plan_of(text: str, source: str, target: Target, *, seed: int) -> Plan:
     """As `plan_of_file`, for the text of a job file from `source`.
 
     Raises:
         UsageError: an unknown option, or jobs that run in parallel.
     """
     jobs = []
-    for number, fio in enumerate(parse_fio(text)):
-        if number and not fio.stonewall:
-            raise UsageError(
-                f"fio job {fio.name!r}: stonewall is left out; it must be 1 in each job but the "
-                "first: jobs run one after the other here, not in parallel"
-            )
+    for number, fio in enumerate(parse_fio(text, target.capacity_bytes)):
         job = msgspec.structs.replace(fio.job, seed=seed + number) if fio.fresh_seed else fio.job
         jobs.append(msgspec.structs.replace(fio, job=job))
-    names = [fio.name for fio in jobs]
-    if duplicate := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(f"fio job file: two jobs are called [{duplicate}]; names must differ")
     return Plan(tuple(jobs), source, seed)
 
 
@@ -133,7 +131,7 @@ def measure(session: RunSession, plan: Plan) -> None:
     for number, prepared in enumerate(jobs):
         if _reads(prepared.job):
             _check_data(session, prepared.fio)
-        session.run(step_of(prepared, number), prepared.job, prepared.drive)
+        run_job_of(session, prepared, step_of(prepared, number), prepared.job)
     check_uncached(session, plan)
 
 
@@ -150,6 +148,31 @@ def step_of(prepared: PreparedJob, number: int, repeat: int = 0) -> Step:
     """The step of a job, by its number in the file."""
     label, kind = f"running {prepared.fio.name}", _kind(prepared.job)
     return Step("job", label, kind, number, repeat, case=prepared.fio.name, keeps_part=True)
+
+
+def run_job_of(session: RunSession, prepared: PreparedJob, step: Step, job: Job) -> None:
+    """Runs a job with what its file asks for before and after it.
+
+    Raises:
+        Interrupted, DeviceFailure: as `RunSession.run`.
+    """
+    fio, drive = prepared.fio, prepared.drive
+    if fio.invalidates and not session.target.is_virtual:
+        drop_cached(session.target)
+    if (ramp := ramp_of(fio)) is not None:
+        label = f"running {fio.name} for its ramp time"
+        ramp = msgspec.structs.replace(ramp, seed=job.seed + 1, sync=job.sync)
+        session.run(replace(step, phase="ramp", label=label, kind="timed"), ramp, drive)
+    session.run(step, job, drive)
+    if fio.flushes_at_end:
+        session.flush(step.stage, drive)
+
+
+def ramp_of(fio: FioJob) -> Job | None:
+    """The part of a job that comes before what is measured; None without `ramp_time`."""
+    if not fio.ramp_s:
+        return None
+    return msgspec.structs.replace(fio.job, seconds=fio.ramp_s, amount_bytes=0)
 
 
 def write_region(session: RunSession, plan: Plan) -> None:
@@ -169,12 +192,8 @@ def check_uncached(session: RunSession, plan: Plan) -> None:
 
 def _prepare(session: RunSession, fio: FioJob) -> PreparedJob:
     target = session.target
-    if fio.filename not in {None, str(target.path)}:
-        target.warn(
-            "workload",
-            f"The job file names {fio.filename}, but the target was measured: give another TARGET "
-            "to measure that.",
-        )
+    for note in (*fio.notes, *_about_filename(target, fio)):
+        target.warn("workload", note)
     drive = target.reopened(fio.options, fio.engine)
     _check_sector(fio, drive.sector_bytes)
     if not target.is_virtual:
@@ -192,6 +211,25 @@ def _prepare(session: RunSession, fio: FioJob) -> PreparedJob:
             "compare it with direct=1 on a real drive.",
         )
     return PreparedJob(fio, _with_durable_writes(fio), drive)
+
+
+def _about_filename(target: OpenTarget, fio: FioJob) -> list[str]:
+    """Says that the file of a job is not used, unless it is the target or in it."""
+    if fio.filename is None:
+        return []
+    named = Path(fio.filename)
+    untouched = f"The job file names {fio.filename}, which stays untouched: "
+    if target.path is None:
+        return [f"{untouched}the twin was measured in its place."]
+    if target.test_file is None:
+        same = named.exists() and named.samefile(target.path)
+        return [] if same else [f"{untouched}{target.path} was measured in its place."]
+    directory = target.path.parent
+    own = "a test file that ssdlab creates and removes was measured in its place."
+    if (directory / named).exists():
+        return [untouched + own]
+    inside = (directory / named).resolve().is_relative_to(directory.resolve())
+    return [] if inside else [f"{untouched}a test file in {directory} was measured in its place."]
 
 
 def _with_durable_writes(fio: FioJob) -> Job:
