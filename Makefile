@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 # Rust sources and manifests: what the native module is built from.
-RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*.rs' -o -name Cargo.toml)
+RUST := Cargo.toml Cargo.lock $(shell find crates -path '*/src/*.rs' -o -name Cargo.toml -o -name build.rs)
 
 # A virtual environment knows its own path: one that was copied or moved here is made anew.
 ifneq "$(shell cat .venv/home 2>/dev/null)" "$(CURDIR)"
@@ -52,7 +52,7 @@ check: lint test ## the gate: lint, then test
 bench: .venv/stamp-native .venv/stamp-test ## the side-by-side comparisons in bench/
 	@tools/bench.sh
 
-lint: .venv/stamp-lint ## formatters, linters, types, import arrows, size rules
+lint: .venv/stamp-lint ## formatters, linters, types, import arrows, size rules, licences
 	@tools/setup.sh rust-lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -61,6 +61,7 @@ lint: .venv/stamp-lint ## formatters, linters, types, import arrows, size rules
 	$(BIN)/python -m mypy --strict --no-error-summary
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/tidy.py
+	$(BIN)/python tools/licences.py
 
 site: .venv/stamp-native .venv/stamp-site ## the documentation as web pages, in build/site
 	@tools/site.sh

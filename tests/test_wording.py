@@ -10,6 +10,7 @@ import pytest
 from ssdlab.records import Finding
 from ssdlab.wording import (
     column,
+    cut,
     finding_interval,
     finding_value,
     format_number,
@@ -80,6 +81,10 @@ def test_a_label_has_no_unit_and_no_underscores() -> None:
     assert label("read_mib_per_s") == "Read"
     assert label("latency_us_p99") == "Latency p99"
     assert label("mount_point") == "Mount point"
+    assert label("mib_per_s") == "Throughput"
+    assert label("read_s") == "Read"
+    assert label("latency_us_p999") == "Latency p99.9"
+    assert label("fresh_iops") == "Fresh IOPS"
     assert label("dies", {"dies": "Dies in all"}) == "Dies in all"
 
 
@@ -121,6 +126,11 @@ def test_a_ratio_that_may_be_anything_is_not_printed_as_a_result(
 def test_control_and_bidirectional_characters_are_replaced() -> None:
     assert plain("a\x1b[31m\n\u202eb\x9b") == "a\ufffd[31m\ufffd\ufffdb\ufffd"
     assert plain("Größe → 3") == "Größe → 3"
+
+
+def test_a_long_label_is_cut_at_the_end() -> None:
+    assert cut("random read: latency", 13) == "random read:…"
+    assert cut("random read", 11) == "random read"
 
 
 def test_a_long_text_is_cut_at_the_start() -> None:

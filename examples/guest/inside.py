@@ -24,9 +24,9 @@ import image
 from guest import archive, machine, modules, packages, programs, run, tool, tool_with_libraries
 from twins import SSDLAB, counts, served, twin
 
-TOOLS = ("nvme", "mdadm", "cryptsetup", "dmsetup", "smartctl")
+TOOLS = ("nvme", "mdadm", "mdmon", "cryptsetup", "dmsetup", "smartctl")
 FIRST = ("virtio_pci", "virtio_blk", "virtio_net", "nvme-tcp")
-LAYERS = ("raid1", "raid456", "dm-crypt", "xts", "ecb")
+LAYERS = ("raid1", "raid10", "raid456", "dm-crypt", "xts", "ecb")
 # Words of `ssdlab serve`, and keys of the profile.
 Manner = tuple[tuple[str, ...], dict[str, str]]
 # Served for all cases: whether the drive is protected, and whether it does what a flush asks for.
@@ -51,6 +51,7 @@ SLOW = {"program": "20 ms", "buffer": "512 KiB"}
 CASES: dict[str, dict[str, dict[str, str]]] = {
     "layers": {},
     "power": {},
+    "firmware": {"fourth": {}},
     "stripe": {"stripe": {}},
     "spare": {"spare": SMALL},
     "fsync": {
@@ -112,7 +113,8 @@ def main() -> int:
         folder = Path(name)
         twins: dict[str, Manner] = {each: ((), keys) for each, keys in TWINS.items()}
         for case in cases:
-            twins |= {each: (PACED, keys) for each, keys in CASES[case].items()}
+            manner = () if case == "firmware" else PACED
+            twins |= {each: (manner, keys) for each, keys in CASES[case].items()}
         words = [f"case={case}" for case in cases]
         for each, (manner, keys) in twins.items():
             profile = PROFILE.format(**{**USUAL, **keys})

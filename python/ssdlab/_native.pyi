@@ -5,6 +5,9 @@ from os import PathLike
 from typing import Any, TypeAlias, final
 
 __version__: str
+__commit__: str
+__target__: str
+__profile__: str
 
 _Watch: TypeAlias = Callable[[int, int, int], object]
 

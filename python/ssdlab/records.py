@@ -12,7 +12,6 @@ result.json               measures, findings, verdict, warnings: the output of `
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -25,10 +24,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ssdlab import json_text
 from ssdlab.errors import UsageError
 from ssdlab.input_files import MAX_TABLE_BYTES, read_bytes
+from ssdlab.json_text import encode_json_bytes
 from ssdlab.warning import MeasurementWarning
 
+encode_json: Final = json_text.encode_json
 STEPS: Final = pa.schema(
     [
         ("step", pa.uint32()),  # number within the run, from 0
@@ -262,11 +264,11 @@ def write_run(
         UsageError: the folder cannot be written.
     """
     try:
-        write_whole(folder / "manifest.json", _json(manifest))
+        write_whole(folder / "manifest.json", encode_json_bytes(manifest))
         for name, table in recording.tables().items():
             write_parquet(folder / f"{name}.parquet", table)
         if result is not None:
-            write_whole(folder / "result.json", _json(result))
+            write_whole(folder / "result.json", encode_json_bytes(result))
     except OSError as error:
         for partial in folder.glob("*.part"):
             partial.unlink(missing_ok=True)
@@ -349,30 +351,6 @@ def unfinished_runs(path: Path) -> list[tuple[Path, Manifest]]:
             with contextlib.suppress(OSError, msgspec.MsgspecError):
                 found.append((file.parent, msgspec.json.decode(read_bytes(file), type=Manifest)))
     return found
-
-
-def encode_json(value: Any) -> str:
-    """A record as indented JSON text."""
-    return _json(value).decode()
-
-
-def _json(value: Any) -> bytes:
-    try:
-        text = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a file name that is not valid UTF-8
-        text = msgspec.json.encode(_escape_bytes(msgspec.to_builtins(value)))
-    return msgspec.json.format(text, indent=2) + b"\n"
-
-
-def _escape_bytes(value: Any) -> Any:
-    r"""`value` with bytes that are not valid UTF-8 escaped as in \xff."""
-    if isinstance(value, dict):
-        return {key: _escape_bytes(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_escape_bytes(item) for item in value]
-    if isinstance(value, str):
-        return os.fsencode(value).decode("utf-8", "backslashreplace")
-    return value
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -47,7 +47,11 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
     `transport`, `write_cache` and `scheduler` are those of `storage_stack.blockdev`;
     `discard_max_hw_bytes` is the driver's limit, `cache_type` that of the SCSI disk,
     `off_by_bytes` the kernel's alignment_offset. `link_bytes_per_s` is the negotiated speed,
-    `best_link_bytes_per_s` the highest that both ends support.
+    `best_link_bytes_per_s` the highest that both ends support. `array_metadata` is the format of
+    an md array's metadata ("1.2"; "imsm" and "ddf" are firmware RAID). `controller` is the driver
+    of the RAID controller whose volume this is, and `smart_type` smartctl's -d option for a drive
+    behind one; `members_of` is "volume" if `below` are the drives of this volume, "controller" if
+    only the controller's drives are known. `zoned` is "host-aware" or "host-managed".
     """
 
     name: str
@@ -84,6 +88,12 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
     array_level: str | None = None
     array_missing: int | None = None
     array_action: str | None = None
+    array_metadata: str | None = None
+    controller: str | None = None
+    smart_type: str | None = None
+    members_of: str = ""
+    zoned: str | None = None
+    usb_driver: str | None = None
     is_multipath: bool = False
     usb_id: str | None = None
     mapped_name: str | None = None
@@ -93,6 +103,11 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
     temperature_c: float | None = None
     temperature_limit_c: float | None = None
     health: Health | None = None
+
+    @property
+    def smartctl_target(self) -> str:
+        """What smartctl needs to reach the drive: its node, after -d TYPE behind a controller."""
+        return f"-d {self.smart_type} {self.node}" if self.smart_type else self.node
 
     @property
     def name_and_model(self) -> str:
@@ -120,11 +135,35 @@ class TrimLayer(msgspec.Struct, frozen=True, omit_defaults=True):
     below_file: bool = False
 
 
+class PoolMember(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A drive or partition of a ZFS pool.
+
+    `role` is data, log, cache, spare, special or dedup; `vdev` the mirror or raidz group, or "";
+    `trim` what ZFS reports of its last TRIM, such as "untrimmed" or "trim unsupported".
+    """
+
+    node: str
+    role: str
+    vdev: str = ""
+    state: str = ""
+    trim: str = ""
+
+
+class Pool(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A ZFS pool; `ashift` is the smallest of its vdevs: blocks of 2**ashift bytes."""
+
+    name: str
+    members: tuple[PoolMember, ...] = ()
+    autotrim: bool | None = None
+    ashift: int | None = None
+
+
 class Mounted(msgspec.Struct, frozen=True, omit_defaults=True):
     """A mounted file system; `free_bytes` are those free for ordinary users.
 
     `discards_online` is the mount option that discards when files are deleted, or "". `devices`
-    are those directly below. `warnings` are sentences by code.
+    are those directly below. `warnings` are sentences by code. `pool` and `properties` are those
+    of a ZFS dataset.
     """
 
     mount_point: str
@@ -136,6 +175,8 @@ class Mounted(msgspec.Struct, frozen=True, omit_defaults=True):
     total_bytes: int | None = None
     free_bytes: int | None = None
     discards_online: str = ""
+    pool: Pool | None = None
+    properties: dict[str, str] = msgspec.field(default_factory=dict)
     layers: tuple[TrimLayer, ...] = ()
     warnings: dict[str, str] = msgspec.field(default_factory=dict, name="doubts")
 

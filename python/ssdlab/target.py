@@ -168,12 +168,13 @@ def parse_target(text: str, capacity_bytes: int | None = None) -> Target:
 
 
 def full_name(text: str) -> str:
-    """`twin:NAME` for the name of a shipped twin, unless a path has that name; else `text`."""
+    """`twin:NAME` for the name of a twin, unless a path has that name; else `text`."""
     from ssdlab import profiles
 
     if os.path.exists(text):  # noqa: PTH110 -- Path.exists raises in a directory without permission
         return text
-    return _TWIN + text if "/" not in text and text in profiles.names() else text
+    known = [] if "/" in text else [*profiles.names(), *profiles.own_names()]
+    return _TWIN + text if text in known else text
 
 
 def anywhere(target: Target) -> Target:

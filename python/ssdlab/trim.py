@@ -18,12 +18,11 @@ from ssdlab.errors import TargetError
 from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.filesystem import PSEUDO, is_network
-from ssdlab.storage_stack.layers import Roots
+from ssdlab.storage_stack.live import live_roots
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.space import space_on
 from ssdlab.storage_stack.trim.devices import discarded_bytes, used_bytes
 from ssdlab.storage_stack.trim.stack import blocking_layer, trim_layers_of_mount
-from ssdlab.storage_stack.trim.tables import read_tables
 
 _ALL: Final = (1 << 64) - 1
 _COMPLETE_SHARE: Final = 0.5
@@ -79,7 +78,7 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
     """
     mount = mount_of(path)
     _require_on_drive(mount)
-    roots = Roots(tables=read_tables())
+    roots = live_roots()
     rows = trim_layers_of_mount(mount, roots)
     free = space_on(mount.mount_point).free_bytes_root
     devices = [d for d in (device_by_name(row.device) for row in rows) if d is not None]

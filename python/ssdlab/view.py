@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from ssdlab.charts import NARROW, WIDE, Line, Size, over_time
 from ssdlab.records import Run
 from ssdlab.target import parse_profile
 from ssdlab.units import exact_size
-from ssdlab.wording import column, plain, quantity
+from ssdlab.wording import column, finding_value, label, plain, quantity, shorten
+
+_NAME_LENGTH: Final = 18
+"""Largest length of a target in the name of a line."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,11 @@ def text_column(rows: Rows, key: str, label: str) -> tuple[Column, list[str]]:
     return Column(label, numeric=False), [plain("" if text is None else text) for text in texts]
 
 
-def number_column(rows: Rows, key: str, label: str, unit: str = "") -> tuple[Column, list[str]]:
+def number_column(
+    rows: Rows, key: str, label: str, unit: str = "", *, minor: bool = False
+) -> tuple[Column, list[str]]:
     """The numbers under `key`, with the same number of decimals; "-" where a row has none."""
-    return Column(label, unit), column(row.get(key) for row in rows)
+    return Column(label, unit, minor=minor), column(row.get(key) for row in rows)
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,39 @@ def repeat_command(run: Run) -> str:
 
 
 @dataclass(frozen=True)
+class KeyNumber:
+    """The one number, or word, that a list of runs shows for a run."""
+
+    label: str
+    value: str
+
+
+def first_finding(run: Run, view: View) -> KeyNumber | None:
+    """The first finding that has a value; None if none has."""
+    return finding_named(*run.result.findings)(run, view)
+
+
+def finding_named(*names: str) -> Callable[[Run, View], KeyNumber | None]:
+    """A function that returns the first of these findings that has a value."""
+
+    def key_number(run: Run, view: View) -> KeyNumber | None:
+        for name in names:
+            finding = run.result.findings.get(name)
+            if finding is not None and finding.value is not None:
+                return KeyNumber(label(name, view.finding_labels), plain(finding_value(finding)))
+        return None
+
+    return key_number
+
+
+@dataclass(frozen=True)
 class View:
     """The report of one experiment.
 
     `pictures` draws one run and gets its number in the report; `overview` draws several runs in one
     figure and gets the number of the first. `finding_labels` and `parameter_labels` are needed only
     if a label differs from the words of its key; the registry adds the labels of options.
+    `key_number` chooses what a list of runs shows for a run.
     """
 
     title: str
@@ -118,6 +150,7 @@ class View:
     finding_labels: Mapping[str, str] = field(default_factory=dict)
     parameter_labels: Mapping[str, str] = field(default_factory=dict)
     command: Callable[[Run], str] = repeat_command
+    key_number: Callable[[Run, View], KeyNumber | None] = first_finding
 
 
 def draw_figure(title: str, caption: str, draw: Callable[[Size], str]) -> list[Picture]:
@@ -137,12 +170,18 @@ def lines_of_runs(
 ) -> list[Line]:
     """The lines of several runs for one chart.
 
-    `lines_of` gets a run and the prefix of its labels: its number in the report, such as "3: ".
+    `lines_of` gets a run and the prefix of its labels: its number in the report, such as "3: ". If
+    no run has more than one line, the label is the run's short name.
     """
-    return [line for at, run in enumerate(runs, first) for line in lines_of(run, f"{at}: ")]
+    found = [lines_of(run, f"{at}: ") for at, run in enumerate(runs, first)]
+    if all(len(lines) <= 1 for lines in found):
+        names = [name for name, _ in short_names(runs, first)]
+        pairs = zip(names, found, strict=True)
+        return [replace(line, label=name) for name, lines in pairs for line in lines]
+    return [line for lines in found for line in lines]
 
 
 def short_names(runs: Sequence[Run], first: int) -> list[tuple[str, Run]]:
     """Each run with its number in the report and its target, such as "3: toshiba-xg5"."""
-    targets = [parse_profile(run.result.target) for run in runs]
+    targets = [shorten(parse_profile(plain(run.result.target)), _NAME_LENGTH) for run in runs]
     return [(f"{first + at}: {targets[at]}", run) for at, run in enumerate(runs)]

@@ -16,9 +16,10 @@ _CONTROL: Final = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 _KEY: Final = re.compile(
-    r"(?P<name>.*?)_(?P<unit>mib_per_s|bytes|[kmg]ib|ns|us|ms|s|percent)"
+    r"(?:(?=mib_per_s)|(?P<name>.*?)_)(?P<unit>mib_per_s|bytes|[kmg]ib|ns|us|ms|s|percent)"
     r"(?:_(?P<part>p\d+|all|max|min|mean))?"
 )
+_ABBREVIATIONS: Final = {"iops": "IOPS", "waf": "WAF"}
 _UNITS: Final = {
     "mib_per_s": "MiB/s",
     "bytes": "bytes",
@@ -38,8 +39,13 @@ def plain(value: object) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """`text` in at most `length` characters, cut at the start."""
+    """A path or name in at most `length` characters, cut at the start."""
     return text if len(text) <= length else "…" + text[1 - length :]
+
+
+def cut(text: str, length: int) -> str:
+    """A label in at most `length` characters, cut at the end."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def number(value: float) -> str:
@@ -85,9 +91,17 @@ def label(key: str, known: Mapping[str, str] | None = None) -> str:
     if known and key in known:
         return known[key]
     match = _KEY.fullmatch(key)
-    words = f"{match['name']} {match['part'] or ''}" if match else key
-    words = plain(words).replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
+    words = key
+    if match:
+        words = f"{match['name'] or 'throughput'} {_percentile(match['part'] or '')}"
+    words = " ".join(_ABBREVIATIONS.get(word, word) for word in plain(words).split("_"))
+    return (words[:1].upper() + words[1:]).strip()
+
+
+def _percentile(part: str) -> str:
+    """p999 as "p99.9"; other parts unchanged."""
+    is_fine = part.startswith("p") and len(part) > 3
+    return f"{part[:3]}.{part[3:]}" if is_fine else part
 
 
 def quantity(key: str, value: Any) -> str:

@@ -58,7 +58,10 @@ def programs(
     """
 
     def run(command: Sequence[str]) -> str | None:
-        name = next(word for word in command if word.startswith("/dev/")).removeprefix("/dev/")
+        nodes = (word.removeprefix("/dev/") for word in command if word.startswith("/dev/"))
+        name = next(nodes, None)
+        if name is None:  # a command without a device, such as zpool status
+            return None
         if command[0] == "smartctl":
             output = smartctl.get(name)
         else:

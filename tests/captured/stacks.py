@@ -13,6 +13,7 @@ from reports import Run, ata, nvme, programs
 from ssdlab.storage_stack.layers import Roots, Tables
 from ssdlab.storage_stack.snapshot import Probes, Sizes
 from ssdlab.storage_stack.trim.tables import parse_tables
+from ssdlab.storage_stack.zfs import read_pools
 
 VIRTUAL: Final = "devices/virtual/block"
 NONE: Final = {"queue/discard_max_bytes": "0", "queue/discard_granularity": "0"}
@@ -76,8 +77,9 @@ class Stack:
 
 
 def roots_of(machine: CapturedMachine, stack: Stack) -> Roots:
-    """The directories and tables of the machine."""
-    return Roots(machine.sys, machine.proc, machine.etc, machine.run, stack.tables)
+    """The directories, tables and pools of the machine."""
+    pools = read_pools(stack.run)
+    return Roots(machine.sys, machine.proc, machine.etc, machine.run, stack.tables, pools)
 
 
 Builder = Callable[[CapturedMachine], Stack]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import math
 import re
 from collections.abc import Callable
@@ -165,6 +167,50 @@ def test_a_chart_with_several_series_has_a_legend() -> None:
 def test_ticks_that_would_touch_are_left_out() -> None:
     assert apart([0, 10, 100], ["100", "200", "300"]) == [1, 2]
     assert apart([], []) == []
+
+
+def _hints(svg: str) -> list[list[str]]:
+    texts_, points = json.loads(html.unescape(re.findall(r'data-values="(.*?)"', svg)[0]))
+    return [[texts_[at] for at in rest] for _, _, *rest in points]
+
+
+def test_points_have_their_values_for_the_pointer() -> None:
+    assert _hints(lines_chart(has_data=True).svg()) == [
+        ["one", "y: 1", "x: 2"],
+        ["one", "y: 3", "x: 3"],
+        ["one", "y: 5", "x: 1"],
+        ["one", "y: 7", "x: 4"],
+        ["two", "y: 5", "x: 1"],
+        ["two", "y: 7", "x: 4"],
+    ]
+    assert _hints(forest_chart(has_data=True).svg()) == [
+        ["faster", "1.5 (1.2 to 1.7)"],
+        ["same", "1"],
+    ]
+
+
+def test_points_too_near_to_tell_apart_have_one_value() -> None:
+    line = Line("one", [(at / 1000, 1.0) for at in range(1001)])
+    hints = _hints(Chart("here", Axis("x"), Axis("y"), [line]).svg())
+    assert 100 < len(hints) < 760
+
+
+def test_an_axis_of_whole_numbers_has_no_fractions() -> None:
+    line = Line("one", [(float(at), 1.0 + at) for at in range(1, 5)])
+    axes = (Axis("turn", whole=whole) for whole in (False, True))
+    ticks = [Chart("here", axis, Axis("y"), [line]).svg() for axis in axes]
+    assert "1.5" in texts(ticks[0])
+    assert "1.5" not in texts(ticks[1])
+    assert {"1", "2", "3", "4"} <= set(texts(ticks[1]))
+
+
+def test_long_names_of_rows_have_two_lines_on_a_telephone_and_are_cut_at_the_end() -> None:
+    names = ["random read: median latency", "random read: 99th percentile of latency of all reads"]
+    chart = forest("here", "x", [Ratio(name, 1.1) for name in names])
+    lines = texts(chart.svg(NARROW))
+    assert "random read: median" in lines
+    assert "latency" in lines
+    assert "percentile of…" in lines
 
 
 def test_a_color_in_a_name_stays_text() -> None:

@@ -45,7 +45,7 @@ def test_turns_find_the_faster_twin_and_their_runs_compare_the_same_later(
     page = tmp_path / "page.html"
     again = ssdlab("compare", *folders, "--json", "--html", page)
     assert json.loads(again.stdout)["contrasts"] == [
-        {**row, "side": "2"} for row in result["contrasts"]
+        {**row, "side": "twin:toshiba-xg5"} for row in result["contrasts"]
     ]
     assert page.read_text(encoding="utf-8").count("<svg") >= 4
 

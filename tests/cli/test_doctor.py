@@ -188,6 +188,19 @@ def test_usage_errors_are_one_line(refused: Callable[..., str], tmp_path: Path) 
     assert "cannot be read" in refused("doctor", "--recorded", tmp_path / "none.json")
 
 
+def test_collector_scripts_are_printed_and_their_output_is_judged(
+    ssdlab: Program, refused: Callable[..., str]
+) -> None:
+    recording = Path(__file__).parents[1] / "doctor" / "freebsd.txt"
+    printed = ssdlab("doctor", "--collector", "freebsd").stdout
+    assert printed.startswith("#!/bin/sh\n")
+    assert "kern.geom.confxml" in printed
+    done = ssdlab("doctor", "--recorded", recording, "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["stack"]["kernel"] == "FreeBSD 14.1-RELEASE"
+    assert "give linux or freebsd" in refused("doctor", "--collector", "plan9")
+
+
 def test_remember_ends_with_status_1_if_something_is_worse(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

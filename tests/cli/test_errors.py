@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from forked import Program
 
 from ssdlab import profiles
 from ssdlab.cli.app import app
+from ssdlab.device import NativeBuild
 from ssdlab.storage_stack.mounts import mount_of
 
 Refused = Callable[..., str]
@@ -222,7 +224,18 @@ def test_no_verb_at_all_shows_the_help_with_status_2(ssdlab: Program) -> None:
 def test_the_version_is_one_line(ssdlab: Program) -> None:
     done = ssdlab("--version")
     assert (done.returncode, done.stdout.count("\n")) == (0, 1)
-    assert done.stdout.startswith("ssdlab 0")
+    assert re.fullmatch(
+        r"ssdlab \d+\.\d+\.\d+ \(commit ([0-9a-f]{12}\+?|unknown), (release|debug) build for "
+        r"\w+-\w+-linux-\w+, with(out)? dask\)\n",
+        done.stdout,
+    )
+
+
+def test_a_build_without_a_commit_says_so() -> None:
+    assert str(NativeBuild("", "x86_64-unknown-linux-gnu", "release")).startswith("commit unknown,")
+    assert (
+        str(NativeBuild("0123456789ab+", "t", "debug")) == "commit 0123456789ab+, debug build for t"
+    )
 
 
 def test_the_summaries_in_the_help_of_a_group_are_those_of_its_commands() -> None:
@@ -240,7 +253,7 @@ def test_the_summaries_in_the_help_of_a_group_are_those_of_its_commands() -> Non
 @pytest.mark.parametrize(
     "words",
     [
-        *(["--version"], ["--help"], ["doktor"], ["run", "steady", "--help"], ["run", "aging"]),
+        *(["--help"], ["doktor"], ["run", "steady", "--help"], ["run", "aging"]),
         *(["heal"], ["heal", "--help"], ["trim", "--help"], ["provision"], ["provision", "--help"]),
         ["twin", "fit", "--help"],
         ["twin", "fit", "runs", "--start", "toshiba-xg5", "--out", "x.toml", "--bogus"],

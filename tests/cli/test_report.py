@@ -100,4 +100,21 @@ def test_a_page_that_cannot_be_written_is_refused(
 
 
 def test_report_needs_a_run(refused: Refused) -> None:
-    assert "Missing argument 'RUN" in refused("report")
+    assert "report needs a run; give a run folder" in refused("report")
+
+
+def test_out_is_another_name_of_the_results_folder(
+    ssdlab: Program, results: Results, runs_folder: Path
+) -> None:
+    assert ssdlab("report", "--out", runs_folder).stdout == ssdlab("report", runs_folder).stdout
+    assert ssdlab("runs", "--out", runs_folder).stdout == ssdlab("runs", runs_folder).stdout
+    assert results[XG5]["verdict"][:20] in ssdlab("runs", "--out", runs_folder).stdout
+
+
+def test_several_runs_end_with_their_list(
+    ssdlab: Program, results: Results, runs_folder: Path
+) -> None:
+    done = ssdlab("report", runs_folder, env={"COLUMNS": "200", "PATH": "/usr/bin"})
+    listed = " ".join(done.stdout.rpartition("Started")[2].split())
+    for result in results.values():
+        assert " ".join(result["verdict"].split())[:60] in listed

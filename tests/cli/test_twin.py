@@ -44,6 +44,17 @@ def test_each_number_is_shown_with_its_kind_and_source(ssdlab: Program) -> None:
     assert "ageing" in read["source"] or "ageing" in str(numbers)
 
 
+def test_the_profile_itself_is_printed_to_copy_and_change(
+    ssdlab: Program, refused: Refused, tmp_path: Path
+) -> None:
+    copy = tmp_path / "mine.toml"
+    copy.write_text(ssdlab("twin", "show", XG5, "--toml").stdout, encoding="utf-8")
+    assert copy.read_text(encoding="utf-8") == profiles.load(XG5)
+    assert ssdlab("twin", "check", str(copy)).returncode == 0
+    for option in (("--json",), ("--capacity", "8GiB")):
+        assert "without --json and --capacity" in refused("twin", "show", XG5, "--toml", *option)
+
+
 def test_the_list_has_the_errors_of_each_twin(ssdlab: Program) -> None:
     listed = json.loads(ssdlab("twin", "list", "--json").stdout)["twins"]
     tables = {twin["name"]: twin["tables"] for twin in listed}

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from forked import Program
+
+from ssdlab.analysis.cells import Cell
+from ssdlab.cli.twin.fit import _warnings
+from ssdlab.fit.fitted import FITTED, HELD_OUT, Check, Fitted
 
 Refused = Callable[..., str]
 STRIPE = '[stripe]\nchunk = "64 KiB"\nunits = 6\n'
@@ -43,6 +48,19 @@ def test_runs_and_tables_together_make_a_profile(
     assert "4, 1" in held_out
     assert len(held_out) < len(output["measures"])
     assert ssdlab("twin", "check", out).returncode == 0
+
+
+def test_values_that_the_twin_misses_by_more_than_ten_per_cent_are_named() -> None:
+    def check(case: str, twin: float, note: str = FITTED) -> Check:
+        return Check("suite", Cell((case,), "mean", 100.0), twin, note)
+
+    checks = (check("random 4k", 89.0), check("access time", 109.0), check("zeros", 200, HELD_OUT))
+    fitted = Fitted("", (), checks)
+    (warning,) = _warnings(fitted)
+    assert warning.startswith(
+        "1 of 2 values of the twin are off by more than 10% (suite random 4k -11.0%)"
+    )
+    assert _warnings(replace(fitted, checks=checks[1:])) == []
 
 
 def test_invalid_results_are_refused_with_one_line(

@@ -7,7 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from browser import WIDTHS, look
+from browser import WIDTHS, look, run_script
+from report_runs import MakeRun
+
+from ssdlab.report import write_html
 
 EXPERIMENTS = ("aging", "stripe", "fsync", "suite")
 
@@ -48,6 +51,53 @@ def test_reports_fit_a_desk_and_a_telephone(reports: list[Path], tmp_path: Path)
     assert len(seen) == len(WIDTHS) * len(EXPERIMENTS)
     assert not console
     assert [each for each in seen if each.letters < 500 or each.beyond or each.missing] == []
+
+
+def test_the_page_of_a_checkup_fits_a_desk_and_a_telephone(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    page = tmp_path / "checkup.html"
+    words = ["checkup", "twin:toshiba-xg5", "--capacity", "1GiB", "--quiet", "--html", str(page)]
+    done = subprocess.run(
+        ["ssdlab", *words], cwd=tmp_path, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    seen, console = look([page], tmp_path)
+    assert len(seen) == len(WIDTHS)
+    assert not console
+    assert [each for each in seen if each.letters < 5000 or each.beyond] == []
+
+
+POINT = """<!doctype html><meta charset="utf-8"><body><iframe src="PAGE" width="1280" height="900">
+</iframe><script>
+frames[0].frameElement.onload = () => {
+  const inside = frames[0].document, figure = inside.querySelector("svg[data-values]");
+  const [[x, y]] = JSON.parse(figure.dataset.values)[1], box = figure.getBoundingClientRect();
+  const scale = box.width / figure.viewBox.baseVal.width, seen = [];
+  const look = (event, far) => {
+    const at = { clientX: box.left + x * scale + far, clientY: box.top + y * scale };
+    figure.dispatchEvent(new frames[0].PointerEvent(event, at));
+    const tip = inside.querySelector(".tip");
+    seen.push(tip.hidden ? "" : tip.textContent);
+  };
+  look("pointermove", 3);
+  look("pointerleave", 0);
+  look("pointermove", -500);
+  document.body.innerHTML = "<pre id=seen></pre>";
+  document.getElementById("seen").textContent = JSON.stringify(seen);
+};
+</script>"""
+
+
+def test_a_figure_shows_the_value_at_the_pointer(make_run: MakeRun, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    write_html([make_run()], page)
+    seen, console = run_script(POINT.replace("PAGE", page.as_uri()), tmp_path)
+    assert not console
+    near, left, far = seen
+    assert "read speed, MiB/s: 2155" in near
+    assert "random writes, share of the file size: 0" in near
+    assert (left, far) == ("", "")
 
 
 def test_what_is_wrong_with_a_page_is_seen(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from machine import CapturedMachine
+from raid_stacks import RAID_STACKS
 from rich.console import Console
 from stacks import STACKS, roots_of
+from zfs_stacks import ZFS_STACKS
 
 from ssdlab.doctor.checks import Verdict, findings, judge, summary
 from ssdlab.doctor.report import Report, render
@@ -29,7 +31,7 @@ SERIOUS = {
     "laptop_off": ["bad misaligned-inside dm-1"],
     "laptop_as_user": [],
     "raid1": ["bad array-degraded md0", "warn trim-never-asked /srv"],
-    "raid5": ["bad trim-stopped md0"],
+    "raid5": ["bad trim-stopped md0", "warn resync-fills md0"],
     "usb": ["warn trim-stopped sdb", "warn link-slow sdb"],
     "usb_unmap": ["warn trim-never-asked /media/backup"],
     "hba": ["bad media-errors sda", "bad trim-stopped sda", "warn link-errors sda"],
@@ -61,8 +63,19 @@ SERIOUS = {
     "memory": [],
     "rotating": [],
     "no_flush": ["bad flush-off dm-0"],
+    "firmware_raid1": [],
+    "firmware_raid5": ["bad trim-stopped md126", "warn resync-fills md126"],
+    "perc": ["bad trim-stopped sda", "warn member-cache-volatile megaraid,1"],
+    "perc_without_tool": ["bad trim-stopped sda", "warn member-cache-volatile megaraid,1"],
+    "perc_as_user": ["bad trim-stopped sda"],
+    "smart_array": ["bad trim-stopped sda"],
+    "passed_through": [],
+    "zfs": ["bad zfs-ashift tank", "bad zfs-sync-off tank/db", "warn trim-never-asked /tank/db"],
+    "zfs_autotrim": ["bad zfs-pool-degraded tank"],
+    "zfs_untrimmable": ["warn trim-stopped /tank/db"],
 }
 
+ALL = STACKS | RAID_STACKS | ZFS_STACKS
 ReadStack = Callable[[str], Snapshot]
 
 
@@ -72,7 +85,7 @@ def read_stack(tmp_path: Path) -> ReadStack:
 
     def read(name: str) -> Snapshot:
         machine = CapturedMachine(tmp_path / name)
-        stack = STACKS[name](machine)
+        stack = ALL[name](machine)
         return read_snapshot(stack.target, roots_of(machine, stack), stack.probes())
 
     return read
@@ -86,12 +99,12 @@ def _serious(verdicts: list[Verdict]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", STACKS)
+@pytest.mark.parametrize("name", ALL)
 def test_each_stack_has_the_expected_problems_worst_first(read_stack: ReadStack, name: str) -> None:
     assert _serious(judge(read_stack(name))) == SERIOUS[name]
 
 
-@pytest.mark.parametrize("name", STACKS)
+@pytest.mark.parametrize("name", ALL)
 def test_the_report_of_each_stack_equals_its_snapshot(read_stack: ReadStack, name: str) -> None:
     text = _text(read_stack(name))
     path = SNAPSHOTS / f"{name}.txt"
@@ -121,7 +134,7 @@ def _text(stack: Snapshot) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-@pytest.mark.parametrize("name", STACKS)
+@pytest.mark.parametrize("name", ALL)
 def test_every_problem_has_evidence_a_cost_and_a_remedy(read_stack: ReadStack, name: str) -> None:
     for verdict in judge(read_stack(name)):
         assert verdict.says.endswith((".", "%"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 from collections import Counter
@@ -20,6 +21,7 @@ from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.records import Finding, Recording, Run
 from ssdlab.report import render, write_html
+from ssdlab.report.html import html_page
 
 HOSTILE = '</title><script>alert("1")</script>$\\frac{'
 
@@ -65,9 +67,12 @@ def parsed(page: str) -> Elements:
     return elements
 
 
-def test_the_page_loads_nothing_and_runs_no_script(page: str) -> None:
+def test_the_page_loads_nothing_and_has_one_constant_script(page: str, make_run: Any) -> None:
+    scripts = re.findall(r"<script.*?</script>", page, re.DOTALL)
+    assert scripts == re.findall(r"<script>.*?</script>", html_page([make_run()]), re.DOTALL)
+    assert len(scripts) == 1
     for tag, attributes in parsed(page).elements:
-        assert tag not in {"script", "link", "iframe", "img", "object", "embed", "base"}
+        assert tag not in {"link", "iframe", "img", "object", "embed", "base"}
         for name in ("src", "href", "xlink:href", "srcset", "action"):
             assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
         assert not [name for name in attributes if name.startswith("on")]
@@ -91,9 +96,9 @@ def test_no_two_elements_share_an_id(page: str) -> None:
 def test_links_within_the_page_lead_somewhere(page: str) -> None:
     elements = parsed(page).elements
     names = {attributes.get("id") for _, attributes in elements}
-    links = [attributes["href"] for tag, attributes in elements if tag == "a"]
-    assert len(links) == 3
-    assert {str(link)[1:] for link in links} <= names
+    links = [str(attributes["href"])[1:] for tag, attributes in elements if tag == "a"]
+    assert {"summary", "run-1", "run-2", "warnings-2"} == set(links)
+    assert set(links) <= names
 
 
 def test_every_run_has_its_verdict_target_and_name(two_runs: list[Run], page: str) -> None:
@@ -113,7 +118,7 @@ def test_every_warning_is_a_box_with_its_sentence(two_runs: list[Run], page: str
 
 def test_an_interrupted_run_is_marked_as_not_complete(two_runs: list[Run], page_of: Any) -> None:
     page = page_of(two_runs)
-    assert page.count("not complete") == 1
+    assert page.count("not complete") == 2  # in the summary and on the verdict
     assert "This run was interrupted: the results cover only the part that was measured." in page
     assert "not complete" not in page_of(two_runs[:1])
 
@@ -158,7 +163,7 @@ def test_hostile_names_are_escaped(make_run: Any, page_of: Any, experiment: str)
         verdict=HOSTILE,
     )
     page = page_of([run])
-    assert "<script" not in page
+    assert page.count("<script") == 1
     assert str(escape(HOSTILE)) in page
     assert parsed(page).open == []
 
@@ -213,7 +218,47 @@ def test_runs_are_grouped_by_experiment(make_run: Any, page_of: Any) -> None:
     page = page_of(runs)
     sections = re.findall(r'id="run-(\d)".*?<td>([abc])</td>', page, re.DOTALL)
     assert sections == [("1", "a"), ("2", "c"), ("3", "b")]
-    assert page.count("<h1>") == 2
+    headings = re.findall(r"<h1>(.*?)</h1>", page)
+    assert headings == ["3 runs on twin:toshiba-xg5"]
+    assert re.findall(r'<h2 class="experiment".*?>(.*?)</h2>', page) == [
+        "Ageing by random writes",
+        "Measurement",
+    ]
+    contents = page[page.index('<nav class="contents"') : page.index("</nav>")]
+    assert re.findall(r'href="#(run-\d)"', contents) == ["run-1", "run-2", "run-3"]
+
+
+def test_several_runs_have_a_summary_with_links_first(two_runs: list[Run], page: str) -> None:
+    summary = page[page.index('id="summary"') : page.index('id="run-1"')]
+    rows = re.findall(r"<tr>(.*?)</tr>", summary, re.DOTALL)[1:]
+    texts = [" ".join(unescape(re.sub("<.*?>", " ", row)).split()) for row in rows]
+    assert len(rows) == 2
+    for number, (run, row, text) in enumerate(zip(two_runs, rows, texts, strict=True), 1):
+        assert f'href="#run-{number}"' in row
+        assert run.result.verdict in text
+        assert run.manifest.target in text
+    assert "3.58x Slowdown" in texts[0]
+    assert "not complete 2 warnings" in texts[1]
+    assert page.index('id="summary"') < page.index("<svg")
+
+
+def test_a_single_run_has_neither_summary_nor_contents(two_runs: list[Run]) -> None:
+    page = html_page(two_runs[:1])
+    assert page.count("<h1>") == 1
+    assert 'id="summary"' not in page
+    assert "<nav" not in page
+    assert page.index(two_runs[0].result.verdict) < page.index("<svg")
+
+
+def test_figures_have_their_values_for_the_pointer(page: str) -> None:
+    figures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+    read_time = next(figure for figure in figures if "read-time-1-wide" in figure)
+    root = ET.fromstring(read_time)
+    _, _, width, height = map(float, str(root.get("viewBox")).split())
+    texts, points = json.loads(str(root.get("data-values")))
+    lines = [[texts[at] for at in rest] for _, _, *rest in points]
+    assert ["read time, s: 6.8", "MiB of random writes to the file, in total: 250"] in lines
+    assert all(0 <= x <= width and 0 <= y <= height for x, y, *_ in points)
 
 
 def test_the_command_repeats_the_run(make_run: Any, page_of: Any) -> None:

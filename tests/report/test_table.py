@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from ssdlab.report import render
+from ssdlab.report.latency import by_kind
 from ssdlab.report.run_list import RunList
 from ssdlab.report.table import print_table
 from ssdlab.view import Column, Table
@@ -37,8 +38,7 @@ def test_a_table_that_fits_has_columns_with_unbroken_headings() -> None:
 def test_on_a_narrower_terminal_headings_are_wrapped() -> None:
     assert printed(NUMBERS, 45).splitlines() == [
         " Written",
-        "    over                All",
-        "      it              reads",
+        " over it          All reads",
         "     MiB                  s  Case",
         "  631.25  0.888 0.888 0.888  overwritten",
     ]
@@ -47,8 +47,7 @@ def test_on_a_narrower_terminal_headings_are_wrapped() -> None:
 def test_on_the_narrowest_terminal_columns_are_dropped_and_named() -> None:
     assert printed(NUMBERS, 30).splitlines() == [
         " Written",
-        "    over                All",
-        "      it              reads",
+        " over it          All reads",
         "     MiB                  s",
         "  631.25  0.888 0.888 0.888",
         " not shown, too narrow: Case",
@@ -86,6 +85,22 @@ def test_a_sentence_that_does_not_fit_is_printed_below_its_row() -> None:
         "   nothing that it did not",
         " drive            1",
     ]
+
+
+def test_of_several_sentences_the_last_one_leaves_the_row_first() -> None:
+    columns = tuple(Column(name, numeric=False) for name in ("key", "value", "source"))
+    row = ("flash.read", "45.3 us, 62.1 us, 78.9 us", "fitted to the table of the drive's tests")
+    assert printed(Table(columns, (row,)), 60).splitlines() == [
+        " key         value",
+        " flash.read  45.3 us, 62.1 us, 78.9 us",
+        "   fitted to the table of the drive's tests",
+    ]
+
+
+def test_a_narrow_list_of_latencies_keeps_the_median_and_p99(make_run: Any) -> None:
+    table, _ = by_kind(make_run())
+    kept = [column.label for column in table.columns if not column.minor]
+    assert kept == ["Latency of", "Kind", "p50", "p99"]
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100])

@@ -122,5 +122,5 @@ def test_on_a_narrow_terminal_the_evidence_is_below_its_finding(make_run: Any) -
     run, text = make_run(), io.StringIO()
     render(run, Console(file=text, width=60))
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
-    at = lines.index(" Slowdown  3.58x  3.40 to 3.70x")
+    at = lines.index(" Slowdown          3.58x  3.40 to 3.70x")
     assert lines[at + 1] == "   best of 3 reads fresh 1.9 s, after 250 MiB 6.8 s"

@@ -110,6 +110,24 @@ def test_the_doctor_in_a_guest_finds_whether_md_and_dm_crypt_pass_trims_to_the_t
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_the_doctor_in_a_guest_knows_firmware_raid_and_what_initialising_it_writes(
+    kernel: str,
+) -> None:
+    need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
+    need_packages(kernel)
+    output = guest("inside.py", "--kernel", kernel, "--case", "firmware")
+    line = r"GUEST: (\w+ raid\d+): (\d+) blocks in use, (\d+) after initialisation"
+    used = {name: (int(empty), int(full)) for name, empty, full in re.findall(line, output)}
+    assert list(used) == ["imsm raid1", "imsm raid10", "imsm raid5", "ddf raid1"]
+    for name in ("imsm raid1", "ddf raid1"):
+        assert used[name][1] - used[name][0] > 400_000, "one member of 256 MiB is written whole"
+    line = r"GUEST: (\S+-raid\d+): (-?\d+) blocks freed; .*firmware-raid.*"
+    freed = {name: int(blocks) for name, blocks in re.findall(line, output)}
+    assert freed["imsm-raid5"] <= 0
+    assert min(freed[name] for name in ("imsm-raid1", "imsm-raid10", "ddf-raid1")) > 60_000
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_fio_in_a_guest_lowers_write_amplification_with_placement_handles(
     kernel: str,
 ) -> None:

@@ -19,5 +19,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::nop_rate, module)?)?;
     module.add_function(wrap_pyfunction!(functions::verify, module)?)?;
     module.add_function(wrap_pyfunction!(functions::trace_statistics, module)?)?;
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("__commit__", env!("SSDLAB_COMMIT"))?;
+    module.add("__target__", env!("SSDLAB_TARGET"))?;
+    module.add("__profile__", if cfg!(debug_assertions) { "debug" } else { "release" })
 }

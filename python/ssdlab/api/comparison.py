@@ -97,7 +97,10 @@ def compare(*sides: SideSource, settings: bool = False) -> Comparison:
         if not members:
             raise UsageError("a side of the comparison has no run; give one or more runs per side")
         runs = [run for member in members for run in _runs(member)]
-        made.append(make_side(unique_name(_name(members[0]), [side.name for side in made]), runs))
+        name = _name(members[0])
+        if name.isdecimal():  # the folder of a side that was measured in turns
+            name = runs[0].manifest.target
+        made.append(make_side(unique_name(name, [side.name for side in made]), runs))
     return Comparison(verdict.compare(made, settings=settings))
 
 

@@ -4,6 +4,7 @@ from ssdlab.charts.chart import Axis, Chart, Row, stacked
 from ssdlab.charts.marks import (
     Line,
     Mark,
+    Named,
     area,
     bars,
     dots,
@@ -14,10 +15,20 @@ from ssdlab.charts.marks import (
     values,
 )
 from ssdlab.charts.rows import Case, Ratio, Value, forest, values_by_case
-from ssdlab.charts.svg import NARROW, PALETTE, RUN_ROLES, WIDE, Size, run_colour
+from ssdlab.charts.svg import (
+    LIGHT,
+    NARROW,
+    PALETTE,
+    RUN_ROLES,
+    WIDE,
+    Size,
+    draw_file,
+    run_colour,
+)
 from ssdlab.charts.throughput import over_time
 
 __all__ = [
+    "LIGHT",
     "NARROW",
     "PALETTE",
     "RUN_ROLES",
@@ -27,6 +38,7 @@ __all__ = [
     "Chart",
     "Line",
     "Mark",
+    "Named",
     "Ratio",
     "Row",
     "Size",
@@ -34,6 +46,7 @@ __all__ = [
     "area",
     "bars",
     "dots",
+    "draw_file",
     "forest",
     "over_time",
     "rule",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ssdlab.charts.marks import Line, Mark, Point, apart, note
-from ssdlab.charts.svg import LIGHT, WIDE, Size, draw, run_colour
-from ssdlab.wording import format_number, plain, shorten
+from ssdlab.charts.marks import Line, Mark, Named, Point, apart, note
+from ssdlab.charts.svg import LIGHT, WIDE, Hint, Size, draw, run_colour
+from ssdlab.wording import cut, format_number, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 # In pixels:
 _CHARACTER: Final = 7.3  # mean width of a character
 _ROW: Final = 26  # height of a row
+_ROW_LINE: Final = 14  # added if the names of rows have two lines
 _LEGEND: Final = 22  # height of a line of the legend
 _BOTTOM: Final = 52  # space below the lowest axes
+_VALUES_APART: Final = 2  # points with values under the pointer
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Axis:
 
     A logarithmic axis spans at least the factor `least`, so that noise does not look steep. With
     `linear_to` the axis is linear from zero to this value and logarithmic above it. `limits` and
-    `ticks` replace the values computed from the data. `text` formats a tick.
+    `ticks` replace the values computed from the data; with `whole` they are whole numbers. `text`
+    formats a tick.
     """
 
     label: str = ""
@@ -40,6 +44,7 @@ class Axis:
     linear_to: float | None = None
     limits: tuple[float, float] | None = None
     ticks: Sequence[float] | None = None
+    whole: bool = False
     text: Callable[[float], str] = format_number
 
     def fits(self, value: float) -> bool:
@@ -63,7 +68,7 @@ class Axis:
 
     def apply(self, pane: Axes, which: str, values: Sequence[float]) -> None:
         """Set scale, limits and ticks of the axis `which` ("x" or "y") of `pane`."""
-        from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+        from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
         low, high = self.span(values, from_zero=which == "y")
         set_scale = getattr(pane, f"set_{which}scale")
@@ -82,6 +87,8 @@ class Axis:
         elif self.log:
             room = pane.bbox.width / 45 if which == "x" else pane.bbox.height / 24
             axis.set_major_locator(self._locator(high / low, room))
+        elif self.whole:
+            axis.set_major_locator(MaxNLocator(6, integer=True))
         axis.set_minor_locator(NullLocator())
         if self.log or self.ticks is not None:
             axis.set_major_formatter(FuncFormatter(lambda value, _: self.text(value)))
@@ -163,11 +170,12 @@ def stacked(charts: Sequence[Chart], size: Size = WIDE) -> str:
         return ""
     height = sum(pane.top + pane.height for pane in panes) + _BOTTOM
 
-    def paint(figure: Figure) -> None:
-        above = 0.0
+    def paint(figure: Figure) -> list[Hint]:
+        above, values = 0.0, []
         for pane in panes:
-            pane.paint(figure, above, is_last=pane is panes[-1])
+            values += pane.paint(figure, above, is_last=pane is panes[-1])
             above += pane.top + pane.height
+        return values
 
     name, title = f"{charts[0].name}-{size.name}", charts[0].accessible_name
     return draw(name, title, (size.width, height), paint)
@@ -184,22 +192,27 @@ class _Pane:
         self.gap = 40 if has_details else 20  # between the names of lines
         self.right = (96 if size.narrow else 150) + 24 * has_details if self.named else 44
         self.marks = [mark for mark in chart.marks if isinstance(mark, Mark)]
-        self.legend = {shorten(plain(m.legend), 32): m.colour for m in self.marks if m.legend}
+        self.legend = {cut(plain(m.legend), 32): m.colour for m in self.marks if m.legend}
         self.marks += [line.mark for line in lines]
         widths = [_CHARACTER * len(name) + 28 for name in self.legend] or [1.0]
         fit = len(widths) if sum(widths) < size.width else int(size.width / max(widths))
         self.columns = 1 if chart.legend_inside else max(1, fit)
         legend_lines = 0 if chart.legend_inside else -(-len(self.legend) // self.columns)
         self.top = 12 + 28 * bool(chart.y.label) + _LEGEND * legend_lines
-        self.rows = [shorten(plain(row.label), 20 if size.narrow else 36) for row in chart.rows]
+        self.rows = [_in_lines(plain(row.label), 20 if size.narrow else 36) for row in chart.rows]
         self.left = 12.0 if chart.y.ticks == () else 56.0
         if self.rows:
-            self.left = 14 + _CHARACTER * max(map(len, self.rows))
+            lines_of_rows = [line for row in self.rows for line in row.split("\n")]
+            self.left = 14 + _CHARACTER * max(map(len, lines_of_rows))
         usual = max(size.width * (0.62 if size.narrow else 0.34), self.gap * len(lines) + 18)
-        self.height = chart.height or _ROW * len(self.rows) or usual
+        row_height = _ROW + _ROW_LINE * any("\n" in row for row in self.rows)
+        self.height = chart.height or row_height * len(self.rows) or usual
 
-    def paint(self, figure: Figure, above: float, *, is_last: bool) -> None:
-        """Draw the chart with its top `above` pixels below the top of the figure."""
+    def paint(self, figure: Figure, above: float, *, is_last: bool) -> list[Hint]:
+        """Draw the chart with its top `above` pixels below the top of the figure.
+
+        Returns the values to show under the pointer.
+        """
         chart = self.chart
         width, height = figure.get_size_inches() * 72
         corner = (self.left / width, 1 - (above + self.top + self.height) / height)
@@ -222,6 +235,30 @@ class _Pane:
         note(pane, chart.y.label, (0, 1), (2 - self.left, 14), of="axes fraction")
         self._draw_legend(pane)
         self._name_lines(pane)
+        return self._values(pane, height)
+
+    def _values(self, pane: Axes, figure_height: float) -> list[Hint]:
+        """The named points of all marks, at least `_VALUES_APART` pixels from the one before."""
+        values: list[Hint] = []
+        for mark in self.marks:
+            last = (-math.inf, -math.inf)
+            for named in mark.named:
+                x, y = pane.transData.transform(named.point)
+                if math.isfinite(x + y) and math.dist((x, y), last) >= _VALUES_APART:
+                    values.append(Hint(float(x), figure_height - float(y), self._texts(named)))
+                    last = (x, y)
+        return values
+
+    def _texts(self, named: Named) -> tuple[str, ...]:
+        """The lines of text about a point: its name, and its text or its values."""
+        name = (plain(named.name),) if named.name else ()
+        if named.text:
+            return (*name, plain(named.text))
+        axes = ((self.chart.y, named.point[1]), (self.chart.x, named.point[0]))
+        texts = (
+            f"{axis.label}: {axis.text(v)}" if axis.label else axis.text(v) for axis, v in axes
+        )
+        return (*name, *map(plain, texts))
 
     def _draw_legend(self, pane: Axes) -> None:
         """Draw the legend above the axes at the left edge, or in the upper right corner."""
@@ -255,11 +292,16 @@ class _Pane:
                 arrow = {"arrowstyle": "-", "color": LIGHT[line.colour], "lw": 1, "ls": ":"}
                 style = {"textcoords": "figure pixels", "arrowprops": arrow, "zorder": 1}
                 pane.annotate("", line.points[-1], (right + 6, place), **style)
-            name = shorten(plain(line.label), int(self.right / _CHARACTER))
+            name = cut(plain(line.label), int(self.right / _CHARACTER))
             at = (right + 10, place)
             style = {"of": "figure pixels", "va": "center"}
             note(pane, name, at, (0, 8 * bool(line.detail)), line.colour, weight="bold", **style)
             note(pane, line.detail, at, (0, -9), **style)
+
+
+def _in_lines(text: str, width: int) -> str:
+    """The text in one or two lines, cut at its end if it is longer."""
+    return "\n".join(textwrap.wrap(text, width, max_lines=2, placeholder="…"))
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:

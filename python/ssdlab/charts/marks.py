@@ -18,13 +18,29 @@ Kind: TypeAlias = Literal["faint", "large", "hollow"]
 
 
 @dataclass(frozen=True)
+class Named:
+    """A point whose value the page shows under the pointer: its name, and a text for its value.
+
+    Without a `text` the values of both axes are shown.
+    """
+
+    point: Point
+    name: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Mark:
-    """A drawing that extends the axes to all its `points`; `legend` names it, if not empty."""
+    """A drawing that extends the axes to all its `points`; `legend` names it, if not empty.
+
+    `named` are the points whose values the page shows under the pointer.
+    """
 
     draw: Callable[[Axes], object]
     colour: str
     points: Sequence[Point] = ()
     legend: str = ""
+    named: Sequence[Named] = ()
 
 
 @dataclass(frozen=True)
@@ -51,21 +67,36 @@ class Line:
             dots(self.faint, self.colour).draw(pane)
             pane.plot(*_columns(self.points), form, zorder=3, **style)  # type: ignore[arg-type]
 
-        return Mark(draw, self.colour, [*self.points, *self.faint])
+        name = f"{self.label}, {self.detail}" if self.detail else self.label
+        points = [*self.points, *self.faint]
+        return Mark(draw, self.colour, points, named=[Named(point, name) for point in points])
 
 
 def _columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def dots(points: Sequence[Point], colour: str, legend: str = "", kind: Kind = "faint") -> Mark:
-    """Dots of a kind: faint, large, or hollow for values that must not be compared."""
+def dots(
+    points: Sequence[Point],
+    colour: str,
+    legend: str = "",
+    kind: Kind = "faint",
+    named: Sequence[Named] | None = None,
+) -> Mark:
+    """Dots of a kind: faint, large, or hollow for values that must not be compared.
+
+    `named` replaces what the page shows under the pointer: the legend and the values.
+    """
     face, edge = ("paper", colour) if kind == "hollow" else (colour, "paper")
     style: dict[str, Any] = {"color": LIGHT[face], "edgecolor": LIGHT[edge]}
     style |= (
         {"s": 17, "lw": 0, "alpha": 0.4} if kind == "faint" else {"s": 72, "lw": 1, "zorder": 3}
     )
-    return Mark(lambda pane: pane.scatter(*_columns(points), **style), colour, points, legend)
+    if named is None:
+        named = [Named(point, legend) for point in points]
+    return Mark(
+        lambda pane: pane.scatter(*_columns(points), **style), colour, points, legend, named
+    )
 
 
 def stroke(points: Sequence[Point], colour: str, legend: str = "", thickness: int = 3) -> Mark:
@@ -83,13 +114,21 @@ def bars(
     left, widths = [start for start, _ in spans], [end - start for start, end in spans]
     style: dict[str, Any] = {"align": "edge", "color": LIGHT[colour], "alpha": 0.85, "lw": 0}
     corners = [(x, y) for span, y in zip(spans, heights, strict=True) for x in span]
-    return Mark(lambda pane: pane.bar(left, heights, widths, **style), colour, corners, legend)
+    named = [
+        Named(((start + end) / 2, y), legend)
+        for (start, end), y in zip(spans, heights, strict=True)
+        if y
+    ]
+    return Mark(
+        lambda pane: pane.bar(left, heights, widths, **style), colour, corners, legend, named
+    )
 
 
 def stairs(points: Sequence[Point], colour: str, legend: str = "") -> Mark:
     """A step function: each value is constant up to the next point."""
     style: dict[str, Any] = {"where": "post", "color": LIGHT[colour], "lw": 1.8}
-    return Mark(lambda pane: pane.step(*_columns(points), **style), colour, points, legend)
+    named = [Named(point, legend) for point in points]
+    return Mark(lambda pane: pane.step(*_columns(points), **style), colour, points, legend, named)
 
 
 def area(points: Sequence[Point], colour: str, level: float | None = None) -> Mark:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ssdlab.charts.chart import Axis, Chart, Row
-from ssdlab.charts.marks import Mark, dots, rule, stroke
+from ssdlab.charts.marks import Kind, Mark, Named, dots, rule, stroke
 from ssdlab.charts.svg import run_colour
 from ssdlab.wording import format_number, plain
 
@@ -43,11 +43,14 @@ def values_by_case(name: str, across: str, cases: Sequence[Case]) -> Chart:
             colour = run_colour(series.index(label) + 1)
             if value.until and math.isfinite(value.until):
                 marks.append(stroke([(value.value, y), (value.until, y)], colour))
-            marks.append(dots([(x, y) for x in value.repeats], colour))
+            words = ", ".join(filter(None, (plain(case.label), label)))
+            repeats = [Named((x, y), words, format_number(x)) for x in value.repeats]
+            marks.append(dots([(x, y) for x in value.repeats], colour, named=repeats))
             legend = label * (len(series) > 1)
-            marks.append(
-                dots([(value.value, y)], colour, legend, "hollow" if case.hollow else "large")
-            )
+            kind: Kind = "hollow" if case.hollow else "large"
+            point = (value.value, y)
+            named = [Named(point, words, format_number(value.value))]
+            marks.append(dots([point], colour, legend, kind, named))
     title = "; ".join(
         f"{case.label} "
         + ", ".join(f"{format_number(value.value)} ({value.series})" for value in values)
@@ -85,9 +88,11 @@ def forest(name: str, across: str, ratios: Sequence[Ratio]) -> Chart:
             marks.append(stroke([(ratio.low, y), (ratio.high, y)], colour))
             bounds = f" ({format_number(ratio.low)} to {format_number(ratio.high)})"
             ends += [ratio.low, ratio.high]
-        marks.append(dots([(ratio.value, y)], colour, kind="large"))
+        value = f"{format_number(ratio.value)}{bounds}"
+        named = [Named((ratio.value, y), plain(ratio.label), value)]
+        marks.append(dots([(ratio.value, y)], colour, kind="large", named=named))
         ends.append(ratio.value)
-        words.append(f"{plain(ratio.label)} {format_number(ratio.value)}{bounds}")
+        words.append(f"{plain(ratio.label)} {value}")
     room = (max(ends) / min(ends)) ** 0.06
     x = Axis(across, log=True, limits=(min(ends) / room, max(ends) * room))
     rows = [Row(ratio.label, not ratio.shown) for ratio in kept]

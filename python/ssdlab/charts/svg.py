@@ -7,12 +7,14 @@ so the page chooses light or dark. Text uses the page's font.
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from xml.etree import ElementTree as ET
 
 if TYPE_CHECKING:
@@ -69,6 +71,8 @@ _STYLE: Final[dict[Any, Any]] = {
     "ytick.major.size": 0,
 }
 _FONT: Final = ("'DejaVu Sans'", "var(--font, system-ui, sans-serif)")
+_DPI: Final = 72  # a pixel is a point
+_NO_METADATA: Final = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 
 
@@ -94,30 +98,81 @@ def run_colour(number: int) -> str:
     return RUN_ROLES[(number - 1) % len(RUN_ROLES)]
 
 
-def draw(name: str, title: str, size: tuple[float, float], paint: Callable[[Figure], None]) -> str:
+@dataclass(frozen=True)
+class Hint:
+    """Lines of text about the point at `x`, `y`, in pixels from the figure's upper left corner."""
+
+    x: float
+    y: float
+    lines: tuple[str, ...]
+
+
+def draw(
+    name: str,
+    title: str,
+    size: tuple[float, float],
+    paint: Callable[[Figure], Sequence[Hint]],
+) -> str:
     """The figure as an `<svg>` element; the same input gives the same text.
 
-    `name` must be unique on the page. `title` is the accessible name; `size` is in pixels.
+    `name` must be unique on the page. `title` is the accessible name; `size` is in pixels. The
+    values that `paint` returns become the attribute `data-values`: the page's script shows them
+    under the pointer.
     """
+    name = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
+    text = io.StringIO()
+    with _figure(*size, {"svg.hashsalt": name}) as figure:
+        values = paint(figure)
+        figure.savefig(text, format="svg", metadata=_NO_METADATA, transparent=True)
+    return _for_page(text.getvalue(), name, title, _as_json(values))
+
+
+def draw_file(
+    kind: Literal["png", "svg"], width: float, height: float, paint: Callable[[Figure], None]
+) -> bytes:
+    """The figure as the content of an image file: opaque, in light colours, with its own fonts.
+
+    A PNG has twice as many pixels as `width` and `height`, for screens of high resolution.
+    """
+    content = io.BytesIO()
+    own: dict[Any, Any] = {
+        "svg.fonttype": "path",
+        "svg.hashsalt": "file",
+        "figure.facecolor": LIGHT["paper"],
+    }
+    with _figure(width, height, own) as figure:
+        paint(figure)
+        if kind == "svg":
+            figure.savefig(content, format="svg", metadata=_NO_METADATA)
+        else:
+            figure.savefig(content, format="png", dpi=2 * _DPI, metadata={"Software": None})
+    return content.getvalue()
+
+
+@contextmanager
+def _figure(width: float, height: float, own: dict[Any, Any]) -> Iterator[Figure]:
+    """An empty figure, and matplotlib's settings to save it with; `own` replaces some of them."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    name = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
-    text = io.StringIO()
     with mpl.rc_context(), warnings.catch_warnings():
         # The page's font may have glyphs that DejaVu Sans lacks.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
-        mpl.rcParams["svg.hashsalt"] = name
-        figure = Figure(figsize=(size[0] / 72, size[1] / 72), dpi=72)
-        paint(figure)
-        no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(text, format="svg", metadata=no_metadata, transparent=True)
-    return _for_page(text.getvalue(), name, title)
+        mpl.rcParams.update(own)
+        yield Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI)
 
 
-def _for_page(drawing: str, name: str, title: str) -> str:
+def _as_json(values: Sequence[Hint]) -> str:
+    """A list of the distinct texts, and a row for each value: x, y, indices of its texts."""
+    texts = list(dict.fromkeys(line for value in values for line in value.lines))
+    index = {text: at for at, text in enumerate(texts)}
+    points = [[round(v.x), round(v.y), *(index[line] for line in v.lines)] for v in values]
+    return json.dumps([texts, points], ensure_ascii=False, separators=(",", ":"))
+
+
+def _for_page(drawing: str, name: str, title: str, values: str) -> str:
     """Prefix ids, replace colours and fonts with CSS variables, and add the accessible name."""
     root = ET.fromstring(drawing)  # noqa: S314 - matplotlib wrote it
     root.remove(root[0])  # a style sheet that would apply to the whole page
@@ -131,6 +186,7 @@ def _for_page(drawing: str, name: str, title: str) -> str:
         "role": "img",
         "aria-labelledby": f"{name}-title",
         "style": "stroke-linejoin: round; stroke-linecap: butt",
+        "data-values": values,
     }
     label = ET.Element(f"{_NAMESPACE}title", id=f"{name}-title")
     label.text = title

@@ -21,6 +21,11 @@ TYPER_INTERRUPTED = 130
 
 class _Commands(LazyGroup):
     members: ClassVar[Mapping[str, Member]] = {
+        "checkup": Member(
+            "ssdlab.cli.checkup",
+            "Is this drive all right? A few lights, the usual benchmark table, and what to do "
+            "next.",
+        ),
         "report": Member(
             "ssdlab.cli.report",
             "Show finished runs: tables, curves, verdicts and warnings.",
@@ -103,8 +108,12 @@ app = typer.Typer(
 def _print_version(*, wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
+        from importlib.util import find_spec
 
-        typer.echo(f"ssdlab {version('ssdlab')}")
+        from ssdlab.device import NativeBuild
+
+        dask = "with" if find_spec("distributed") else "without"
+        typer.echo(f"ssdlab {version('ssdlab')} ({NativeBuild()}, {dask} dask)")
         raise typer.Exit
 
 
@@ -117,7 +126,7 @@ def _options(
             "--version",
             callback=lambda v: _print_version(wanted=v),
             is_eager=True,
-            help="Print the version and exit.",
+            help="Print the version, commit and build, and exit.",
         ),
     ] = False,
 ) -> None:

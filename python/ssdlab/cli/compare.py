@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ssdlab.cli import options
+from ssdlab.cli import exports, options
 from ssdlab.cli.run import ConsentCommand
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.target import NO_CONSENT, RESULTS
@@ -66,6 +66,13 @@ class ShortJob:
         )
 
 
+def complete_side(incomplete: str) -> list[str]:
+    """Run folders, after a comma too, and twins."""
+    before, comma, last = incomplete.rpartition(",")
+    runs = [before + comma + run for run in options.complete_run(last)]
+    return [*runs, *options.complete_twin(incomplete)]
+
+
 @app.command(
     name="compare",
     cls=ConsentCommand,
@@ -80,6 +87,7 @@ def run(
             metavar="A B...",
             help="Run folders, results folders of repeats, or JSON results of fio; separate "
             "several of one side by commas. With --interleave: targets, as for `ssdlab run`.",
+            autocompletion=complete_side,
         ),
     ],
     *,
@@ -91,10 +99,7 @@ def run(
     ] = False,
     fio: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --interleave: the jobs of a turn; repeat it to compare settings.",
-        ),
+        typer.Option(metavar="FILE", help="With --interleave: jobs of a turn; may be repeated."),
     ] = None,
     op: Annotated[str, typer.Option(help="With --interleave: read or write.")] = "read",
     pattern: Annotated[str, typer.Option(help="random or sequential.")] = "random",
@@ -104,7 +109,9 @@ def run(
     size: Annotated[str, typer.Option(help="Region to write first and measure in.")] = "64MiB",
     number: Annotated[int, typer.Option("--turns", help="Turns per side.")] = 20,
     capacity: options.Capacity = None,
-    html: Annotated[Path | None, typer.Option(help="Also write one HTML file.")] = None,
+    html: exports.Html = None,
+    markdown: exports.Markdown = None,
+    csv: exports.Csv = None,
     destroy_data: options.DestroyData = NO_CONSENT,
     out: options.Out = RESULTS,
     seed: options.Seed = 0,
@@ -114,9 +121,9 @@ def run(
     """Compare runs, drives or settings: faster, slower, or no difference shown.
 
     Each side is compared with the first, number by number: ratio, 95 % interval, verdict.
-    Differences in the method are listed; different experiments or parameters are refused.
-    With --interleave the targets are measured now, in turns, so that disturbances affect all of
-    them equally; one target with several --fio compares settings.
+    Differences in the method are listed; different experiments or parameters are refused. With
+    --interleave the targets are measured now, in turns, so that disturbances affect all equally;
+    one target with several --fio compares settings.
     """
     from ssdlab.api.comparison import compare
     from ssdlab.api.target import Target
@@ -124,9 +131,11 @@ def run(
     from ssdlab.cli.run_experiment import TerminalObserver
     from ssdlab.runner.run import SaveOptions
 
+    files = exports.Exports(html, markdown, csv)
+    files.check(json=json)
     if not interleave:
         _refuse_options(context, _MEASURING_OPTIONS, "needs --interleave")
-        _print(compare(*map(_folders, sides), settings=settings), json=json, html=html)
+        _print(compare(*map(_folders, sides), settings=settings), files, json=json)
         return 0
     if fio:
         _refuse_options(context, _JOB_OPTIONS, "cannot be used with --fio")
@@ -136,29 +145,18 @@ def run(
     plans = plan_sides([SideOptions(target, *plan) for target, plan in named], number)
     observer = TerminalObserver(options.OutputOptions(out, json, quiet))
     runs = measure_in_turns(plans, SaveOptions(out), observer)
-    _print(compare_sides(plans, runs), json=json, html=html)
-    interrupted = any(run.manifest.outcome == "interrupted" for run in runs)
-    return Interrupted.exit_status if interrupted else 0
+    _print(compare_sides(plans, runs), files, json=json)
+    was_interrupted = any(run.manifest.outcome == "interrupted" for run in runs)
+    return Interrupted.exit_status if was_interrupted else 0
 
 
-def _print(comparison: Comparison, *, json: bool, html: Path | None) -> None:
-    """Write the page, then print JSON, or the report and the path of the page."""
-    from rich.console import Console
-
-    from ssdlab.cli.output import write_out
+def _print(comparison: Comparison, files: exports.Exports, *, json: bool) -> None:
+    """Write the files, then print JSON, or the report and the paths of the files."""
     from ssdlab.comparison.report import ComparisonReport
-    from ssdlab.records import encode_json
-    from ssdlab.report import render_group
 
-    if html is not None:
-        comparison.save_html(html)
-    if json:
-        write_out(encode_json(comparison.as_json()))
-        return
-    console = Console()
-    render_group(ComparisonReport(comparison.found), console)
-    if html is not None:
-        console.print(f" {html.resolve()}", markup=False, highlight=False, soft_wrap=True)
+    page = ComparisonReport(comparison.found)
+    rows = comparison.table().to_pylist()
+    files.show(page, page.runs, rows, comparison.as_json() if json else None)
 
 
 def _refuse_options(context: typer.Context, names: Sequence[str], why: str) -> None:

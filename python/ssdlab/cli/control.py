@@ -49,7 +49,7 @@ def control(
     """
     values = dict(_parse_argument(argument) for argument in more or [])
     from ssdlab.device import Control
-    from ssdlab.records import encode_json
+    from ssdlab.json_text import encode_json
 
     with Control(socket) as client:
         answer = client.request(do, **values)

@@ -41,9 +41,12 @@ def doctor(
         typer.Option(
             "--recorded",
             metavar="JSON",
-            help="Check saved --json output, also of another machine.",
+            help="Check saved --json output, or what a --collector script printed elsewhere.",
         ),
     ] = None,
+    collector: Annotated[
+        str, typer.Option(metavar="linux|freebsd", help="Print a script for --recorded, and exit.")
+    ] = "",
     remember: Annotated[
         bool,
         typer.Option(
@@ -63,6 +66,8 @@ def doctor(
     regions of files read slowly. The worst problems come first, with what to do. Exit status 1 if
     a problem is BAD, or with --remember if something has become worse.
     """
+    if collector:
+        return _print_collector(collector)
     if remember and recorded is not None:
         raise UsageError("--remember is for this machine's drives now; leave --recorded out")
     read_bytes = parse_size(read)
@@ -85,6 +90,13 @@ def doctor(
     else:
         render(report, Console(), quiet=quiet)
     return int(report.is_bad)
+
+
+def _print_collector(system: str) -> int:
+    from ssdlab.doctor.collected import script
+
+    write_out(script(system))
+    return 0
 
 
 def _print_progress(text: str) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
+from ssdlab.cli.exports import NO_EXPORTS, Exports
 from ssdlab.errors import UsageError
 from ssdlab.target import (
     RESULTS,
@@ -34,7 +35,7 @@ class OutputOptions:
     json: bool = False
     quiet: bool = False
     yes: bool = False
-    html: Path | None = None
+    exports: Exports = NO_EXPORTS
 
 
 def _seed(text: str | int) -> int:
@@ -59,12 +60,70 @@ def size_of(text: str | None) -> int | None:
     return None if text is None else parse_size(text)
 
 
+def require_folder_of(html: Path | None) -> None:
+    """Refuses a page in a missing directory, before the work that it is about.
+
+    Raises:
+        UsageError: the directory does not exist.
+    """
+    if html is not None and not html.absolute().parent.is_dir():
+        raise UsageError(f"--html is {html}; give a file in an existing directory")
+
+
+def only_folder(folder: Path | None, out: Path | None) -> Path | None:
+    """The folder given as argument or by --out; None if neither was.
+
+    Raises:
+        UsageError: both were given.
+    """
+    if folder is not None and out is not None:
+        raise UsageError(f"{folder} and --out {out} both name the results folder; give one")
+    return out if folder is None else folder
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """The run folders, and folders of runs, that begin so; without a "/", also in `RESULTS`."""
+    parent = incomplete.rpartition("/")[0]
+    places = [Path(parent or "/") if "/" in incomplete else Path()]
+    if str(RESULTS).startswith(incomplete):
+        places.append(RESULTS)
+    found = [path for place in places for path in _subfolders(place) if _has_runs(path)]
+    return [text for text in map(str, found) if text.startswith(incomplete)]
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError:
+        return []
+
+
+def _has_runs(folder: Path) -> bool:
+    """Whether it is a run folder, or holds one."""
+    return any(next(folder.glob(name), None) for name in ("manifest.json", "*/manifest.json"))
+
+
+def complete_change(context: typer.Context, incomplete: str) -> list[str]:
+    """The keys of the profile that is being changed, or else of all shipped ones, with "="."""
+    from ssdlab import profiles
+    from ssdlab.profiles.toml_edit import list_values
+
+    given = context.params.get("profile")
+    names = [parse_profile(given)] if given else profiles.names()
+    try:
+        keys = {entry["key"] for name in names for entry in list_values(profiles.load(name))}
+    except UsageError:
+        return []
+    return [f"{key}=" for key in sorted(keys) if key.startswith(incomplete)]
+
+
 def complete_twin(incomplete: str) -> list[str]:
-    """The names of shipped twins that begin so; with `twin:` if that was typed."""
+    """The names of twins that begin so; with `twin:` if that was typed."""
     from ssdlab import profiles
 
     typed = incomplete.removesuffix(parse_profile(incomplete))
-    return [typed + name for name in profiles.names() if (typed + name).startswith(incomplete)]
+    known = [*profiles.names(), *profiles.own_names()]
+    return [typed + name for name in known if (typed + name).startswith(incomplete)]
 
 
 Targets = Annotated[
@@ -91,10 +150,11 @@ DestroyData = Annotated[
     ),
 ]
 Out = Annotated[Path, typer.Option(help="Results folder: each run creates a folder in it.")]
-Seed = Annotated[int, typer.Option(parser=_seed, metavar="N", help="Seed of all random numbers.")]
-Html = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also write one HTML file about the runs.")
+OutAsFolder = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FOLDER", help="The results folder, as given to ssdlab run."),
 ]
+Seed = Annotated[int, typer.Option(parser=_seed, metavar="N", help="Seed of all random numbers.")]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
 ]

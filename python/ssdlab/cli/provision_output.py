@@ -9,14 +9,16 @@ from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from ssdlab.analysis.spare import SECTOR
 from ssdlab.cli.output import write_out
 from ssdlab.provision import RECOMMENDED_SPARE, DriveInfo, Gain, Method, ProgressCallback
 from ssdlab.records import Finding, encode_json
+from ssdlab.report.table import print_table
 from ssdlab.units import format_duration, format_size
+from ssdlab.view import Column, Table
 from ssdlab.wording import plain
 
 
@@ -99,7 +101,7 @@ def _print(result: Result) -> None:
 
 def _print_sizes(drive: DriveInfo, console: Console) -> None:
     area = drive.area
-    lines = Table(box=None, show_header=False, padding=(0, 1))
+    lines = RichTable(box=None, show_header=False, padding=(0, 1))
     for name, value, why in (
         ("flash", f"{area.flash}", f"{format_size(area.flash)}; {drive.source}"),
         ("visible", f"{area.visible}", f"{area.visible // SECTOR} sectors of {SECTOR} bytes"),
@@ -120,16 +122,14 @@ def _print_sizes(drive: DriveInfo, console: Console) -> None:
 
 def _print_recommended(drive: DriveInfo, console: Console) -> None:
     area = drive.area
-    lines = Table(box=None, header_style="dim", padding=(0, 1))
-    for heading in ("Spare", "to use", "to leave unused", "of the visible"):
-        lines.add_column(heading, justify="right")
+    columns = tuple(map(Column, ("Spare", "to use", "to leave unused", "of the visible")))
+    rows = []
     for share in RECOMMENDED_SPARE:
         usable = area.usable_for(share)
         left = area.visible - usable
         cells = (f"{share:.0%}", format_size(usable), format_size(left))
-        lines.add_row(*cells, f"{left / area.visible:.1%}")
-    console.print(lines)
-    console.print()
+        rows.append((*cells, f"{left / area.visible:.1%}"))
+    print_table(Table(columns, tuple(rows)), console)
 
 
 def _print_gains(result: Result, console: Console) -> None:
@@ -137,16 +137,20 @@ def _print_gains(result: Result, console: Console) -> None:
         text = "No twin simulates it: give --twin NAME (ssdlab twin list) to see the gain."
         console.print(Padding(Text(text, "dim"), (0, 0, 1, 1)))
         return
-    lines = Table(box=None, header_style="dim", padding=(0, 1))
-    headings = ("Spare", "random 4 KiB writes/s", "MiB/s", "write amplification", "p99")
-    for heading in headings:
-        lines.add_column(heading, justify="right")
+    columns = (
+        Column("Spare"),
+        Column("random 4 KiB writes/s"),
+        Column("MiB/s", minor=True),
+        Column("write amplification"),
+        Column("p99"),
+    )
+    rows = []
     for gain in result.gains:
         rate = gain.writes_per_s
         p99 = "-" if gain.p99_s is None else format_duration(gain.p99_s)
         cells = (f"{gain.spare:.2%}", f"{rate:.0f}", f"{rate / 256:.1f}", f"{gain.waf:.2f}", p99)
-        lines.add_row(*cells)
-    console.print(lines)
+        rows.append(cells)
+    print_table(Table(columns, tuple(rows)), console)
     text = (
         f"simulated on twin:{plain(result.drive.twin)} scaled to 2 GiB: filled, overwritten at "
         "random 1.5 times, then measured"

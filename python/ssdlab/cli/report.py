@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ssdlab.cli import exports, options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 
@@ -19,16 +20,18 @@ app = typer.Typer(add_completion=False)
 @app.command(name="report", epilog="Example: ssdlab report ssdlab-runs --html report.html")
 def report(
     runs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            metavar="RUN",
+            metavar="RUN...",
             help="Run folders, results folders, a sweep, or results of fio (JSON or logs).",
+            autocompletion=options.complete_run,
         ),
-    ],
-    *,
-    html: Annotated[
-        Path | None, typer.Option(help="Write one HTML file and print its path.")
     ] = None,
+    *,
+    out: options.OutAsFolder = None,
+    html: exports.Html = None,
+    markdown: exports.Markdown = None,
+    csv: exports.Csv = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the results as one JSON object on stdout.")
     ] = False,
@@ -37,26 +40,32 @@ def report(
     ] = False,
 ) -> None:
     """Show finished runs: tables, curves, verdicts and warnings."""
-    from ssdlab.report import as_fio, write_html
+    from ssdlab.report import as_fio
     from ssdlab.sweep.dataset import is_dataset
 
+    runs = runs or ([] if out is None else [out])
+    if not runs:
+        raise UsageError("report needs a run; give a run folder, or a folder of them (ssdlab-runs)")
+    files = exports.Exports(html, markdown, csv)
+    files.check(json=json)
     sweeps = [path for path in runs if is_dataset(path)]
     if sweeps:
         if fio or len(runs) > 1:
             raise UsageError(f"{sweeps[0]} is a sweep; report it alone, without --fio")
-        _report_sweep(sweeps[0], json=json, html=html)
+        _report_sweep(sweeps[0], files, json=json)
         return
     records = [record for path in runs for record in _read(path)]
-    if fio and (json or html is not None or len(records) > 1):
-        raise UsageError("--fio prints one run; give one RUN, and leave out --json and --html")
-    if html is not None:
-        write_html(records, html)
+    if fio and (json or files.names or len(records) > 1):
+        raise UsageError("--fio prints one run; give one RUN, and no other kind of output")
+    written = files.write(records)
     if fio:
         write_out(as_fio(records[0]))
     elif json:
         write_out(_as_json(records))
-    elif html is not None:
-        typer.echo(html.resolve())
+    elif files.use_stdout:
+        return
+    elif written:
+        typer.echo("\n".join(map(str, written)))
     else:
         _print(records)
 
@@ -84,20 +93,25 @@ def _read(path: Path) -> list[Run]:
     return records
 
 
-def _report_sweep(folder: Path, *, json: bool, html: Path | None) -> None:
+def _report_sweep(folder: Path, files: exports.Exports, *, json: bool) -> None:
     from ssdlab.api.sweep import open_sweep
     from ssdlab.cli.sweep import print_sweep
 
-    print_sweep(open_sweep(folder), json=json, html=html)
+    print_sweep(open_sweep(folder), files, json=json)
 
 
 def _print(runs: list[Run]) -> None:
     from rich.console import Console
 
-    from ssdlab.report import render
+    from ssdlab.report import RunList, render
+    from ssdlab.report.table import print_table
 
+    console = Console()
     for run in runs:
-        render(run, Console())
+        render(run, console)
+    if len(runs) > 1:
+        console.print()
+        print_table(RunList(runs).table, console)
 
 
 def _as_json(runs: list[Run]) -> str:

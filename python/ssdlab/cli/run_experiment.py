@@ -17,7 +17,7 @@ from ssdlab.cli import options
 from ssdlab.cli.bar import progress_bar
 from ssdlab.cli.options import OutputOptions
 from ssdlab.cli.output import write_out
-from ssdlab.errors import Interrupted, UsageError
+from ssdlab.errors import Interrupted
 from ssdlab.experiments.registry import EXPERIMENTS, experiment_of
 from ssdlab.records import Run, encode_json
 from ssdlab.report import render
@@ -90,8 +90,7 @@ def run_on_targets(
         make_request(experiment_of(parameters), parameters, target, consent, seed)
         for target in targets
     ]
-    if output.html is not None and not output.html.absolute().parent.is_dir():
-        raise UsageError(f"--html is {output.html}; give a file in an existing directory")
+    output.exports.check(json=output.json)
     runs: list[Run] = []
     for request in requests:
         runs.append(_run_one(request, output))
@@ -101,19 +100,10 @@ def run_on_targets(
         collected += runs
     elif output.json:
         _print_json(runs, as_list=len(targets) > 1)
-    _write_html(runs, output)
+    for path in output.exports.write(runs):
+        if not output.json and not output.exports.use_stdout:
+            typer.echo(path)
     return _status(runs)
-
-
-def _write_html(runs: list[Run], output: OutputOptions) -> None:
-    """Writes the page of --html and prints its path, unless JSON is printed."""
-    if output.html is None:
-        return
-    from ssdlab.report import write_html
-
-    write_html(runs, output.html)
-    if not output.json:
-        typer.echo(output.html.resolve())
 
 
 def resume_run(folder: Path, consent: Consent, output: OutputOptions) -> int:
@@ -135,7 +125,7 @@ def _status(runs: list[Run]) -> int:
 def _run_one(request: RunRequest, output: OutputOptions) -> Run:
     observer = TerminalObserver(output)
     run = perform(request, SaveOptions(output.out, options.LABEL.get()), observer)
-    if not output.json and _COLLECTED.get() is None:
+    if not output.json and not output.exports.use_stdout and _COLLECTED.get() is None:
         render(run, Console())
     if run.manifest.outcome == "interrupted":
         observer.message(f"to resume: ssdlab run resume {run.folder}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.target import RESULTS
@@ -66,9 +67,15 @@ class RunFilter:
 )
 def runs(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A results folder, as given to --out.")
-    ] = RESULTS,
+        Path | None,
+        typer.Argument(
+            metavar="[FOLDER]",
+            help=f"A results folder, as given to --out [{RESULTS}].",
+            autocompletion=options.complete_run,
+        ),
+    ] = None,
     *,
+    out: options.OutAsFolder = None,
     experiment: Annotated[
         str | None, typer.Option(help="Only runs of this experiment, such as aging.")
     ] = None,
@@ -99,6 +106,7 @@ def runs(
     from ssdlab.api.run import Runs, open_runs
     from ssdlab.records import unfinished_runs
 
+    folder = options.only_folder(folder, out) or RESULTS
     wanted = RunFilter(
         experiment, target, verdict, label, _day("--since", since), _day("--until", until, 1)
     )

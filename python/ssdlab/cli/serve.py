@@ -15,6 +15,7 @@ from rich.console import Console
 from ssdlab import profiles
 from ssdlab.cli.options import complete_twin
 from ssdlab.cli.output import write_out
+from ssdlab.cli.serve_mount import FileSystem, Mount, Mounting, mounting_of
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_text
 from ssdlab.storage_stack.in_use import file_in_use
@@ -112,6 +113,8 @@ def run(
     nvme_tcp: NvmeAddress = None,
     dhchap_secret: SecretFile = None,
     control: ControlSocket = None,
+    mount: Mount = None,
+    fs: FileSystem = None,
     listen: Listen = False,
     capacity: Annotated[str | None, typer.Option(help="Scale the twin to this capacity.")] = None,
     data: Data = "memory",
@@ -131,14 +134,14 @@ def run(
     fio, qemu, nbdcopy, nbdfuse and the kernel's clients use it as a drive, with the latencies,
     garbage collection, flushes and failures of the profile.
     """
+    mounting = mounting_of(mount, fs, tcp, tls_certificates)
+    unix = mounting.default_socket if mounting is not None and unix is None else unix
     address = _nbd_address(unix, tcp, nvme_tcp, reachable=listen)
     nvme_address = nvme_tcp and _parse_address("--nvme-tcp", nvme_tcp, reachable=listen)
     secret, control_path = _read_secret(dhchap_secret, nvme_tcp), _control_path(control, unix)
     capacity_bytes = None if capacity is None else parse_size(capacity)
     data_file = None if data == "memory" else _data_file(data)
     factor, tls = _parse_pace(pace), _tls_folder(tls_certificates, verify_peer=tls_verify_peer)
-    payload_bytes = _parse_payload_memory(payload_memory)
-    timeout_s = _parse_handshake_timeout(handshake_timeout)
     profile = parse_profile(profile)
     text = profiles.load(profile)
     from ssdlab.device import ServeOptions, serve
@@ -159,13 +162,13 @@ def run(
         tls=tls,
         tls_verify_peer=tls_verify_peer,
         max_connections=max_connections,
-        payload_memory_bytes=payload_bytes,
-        handshake_timeout_s=timeout_s,
+        payload_memory_bytes=_parse_payload_memory(payload_memory),
+        handshake_timeout_s=_parse_handshake_timeout(handshake_timeout),
     )
     server = serve(text, options)
     console = Console(stderr=True)
     try:
-        _serve_until_interrupt(None if quiet else console, server, options)
+        _serve_until_interrupt(None if quiet else console, server, options, mounting)
     finally:
         result = _stop(server, log, None if quiet else console)
         if json:
@@ -173,10 +176,16 @@ def run(
     return 0
 
 
-def _serve_until_interrupt(console: Console | None, server: Server, options: ServeOptions) -> None:
+def _serve_until_interrupt(
+    console: Console | None, server: Server, options: ServeOptions, mounting: Mounting | None
+) -> None:
     """Prints how to attach the twin; Ctrl-C may come as soon as the address is printed."""
     with contextlib.suppress(KeyboardInterrupt):
-        if console is not None:
+        if mounting is not None:
+            if console is not None:
+                _print(console, _pace_in_words(options.pace))
+            mounting.serve(console, options)
+        elif console is not None:
             _print_usage(console, server, options)
         while True:
             time.sleep(3600)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ssdlab.cli import options
+from ssdlab.cli import exports, options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import Interrupted
 from ssdlab.units import format_size
@@ -41,7 +41,9 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the runs without executing them.")
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write the report to ONE HTML file.")] = None,
+    html: exports.Html = None,
+    markdown: exports.Markdown = None,
+    csv: exports.Csv = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The dataset's folder, created or resumed (ssdlab-sweeps/NAME)."),
@@ -57,6 +59,8 @@ def run(
     """
     from ssdlab.sweep.spec import plan_runs, read_spec
 
+    files = exports.Exports(html, markdown, csv)
+    files.check(json=json)
     parsed, text = read_spec(spec)
     if dry_run:
         _print_runs(parsed, plan_runs(parsed), json=json)
@@ -67,7 +71,7 @@ def run(
 
     observer = TerminalObserver(options.OutputOptions(json=json, quiet=quiet))
     sweep, interrupted = execute_spec(parsed, text, Where(workers, dask), out, observer)
-    print_sweep(sweep, json=json, html=html)
+    print_sweep(sweep, files, json=json)
     if interrupted:
         return Interrupted.exit_status
     return 1 if sweep.summary.failed else 0
@@ -99,24 +103,14 @@ def _format(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def print_sweep(sweep: Sweep, *, json: bool, html: Path | None) -> None:
-    """Prints the summary, or the JSON object; writes the page if `html` is given.
+def print_sweep(sweep: Sweep, files: exports.Exports, *, json: bool) -> None:
+    """Prints the summary, or the JSON object; writes the files; a row of CSV is a run.
 
     Raises:
-        UsageError: the page cannot be written.
+        UsageError: a file cannot be written.
     """
-    from rich.console import Console
-
-    from ssdlab.records import encode_json
-    from ssdlab.report import render_group
     from ssdlab.sweep.report import SweepPage
 
-    if html is not None:
-        sweep.save_html(html)
-    if json:
-        write_out(encode_json(sweep.as_json()))
-        return
-    console = Console()
-    render_group(SweepPage(sweep.summary), console)
-    for path in [sweep.folder] if html is None else [sweep.folder, html.resolve()]:
-        console.print(f" {path}", markup=False, highlight=False, soft_wrap=True)
+    document = sweep.as_json() if json else None
+    rows = sweep.table().to_pylist()
+    files.show(SweepPage(sweep.summary), [], rows, document, [str(sweep.folder)])

@@ -15,6 +15,7 @@ from ssdlab.units import format_size
 
 if TYPE_CHECKING:
     from ssdlab.trim import TrimResult
+    from ssdlab.view import Table
 
 app = typer.Typer(add_completion=False)
 _REACHED_SHARE = 0.5
@@ -115,27 +116,44 @@ def _object(result: TrimResult, *, reaches: bool | None) -> dict[str, Any]:
 
 def _print(result: TrimResult, verdict: str, *, quiet: bool) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.padding import Padding
     from rich.text import Text
 
+    from ssdlab.report.table import print_table
     from ssdlab.wording import plain
 
     console = Console()
     if not quiet:
-        lines = Table(box=None, padding=(0, 1), header_style="dim")
-        for heading in ("Layer", "Device", "declares", "received", "in use below", "why"):
-            lines.add_column(heading, overflow="fold", no_wrap=heading not in {"why", "Device"})
-        for row in result.layers:
-            received = "" if row.sent is None else format_size(row.sent)
-            used = ""
-            if row.used_before is not None and row.used_after is not None:
-                used = f"{format_size(row.used_before)} -> {format_size(row.used_after)}"
-            layer = f"({row.layer})" if row.below_file else row.layer
-            cells = (layer, row.device, row.passes, received, used, row.why)
-            lines.add_row(*(Text(plain(cell)) for cell in cells))
-        console.print(lines)
+        print_table(_layers(result), console)
         for number, size in enumerate(result.passes, 1):
             sizes = f"pass {number}: {format_size(size)} of {format_size(result.free)} free"
             why = " (again what ext4 had skipped)" if number == 2 else ""
-            console.print(f" {sizes}, as the file system reports{why}", highlight=False)
-    console.print(Text(f" => {plain(verdict)}", "bold"))
+            if size > result.free:
+                why += "; it trims space that it keeps for itself, too"
+            line = Text(f"{sizes}, as the file system reports{why}")
+            console.print(Padding(line, (0, 0, 0, 1)))
+    console.print(Padding(Text(f"=> {plain(verdict)}", "bold"), (0, 0, 0, 1)))
+
+
+def _layers(result: TrimResult) -> Table:
+    from ssdlab.view import Column, Table
+    from ssdlab.wording import plain
+
+    columns = (
+        Column("Layer", numeric=False),
+        Column("Device", numeric=False),
+        Column("declares", numeric=False),
+        Column("received"),
+        Column("in use below", minor=True),
+        Column("why", numeric=False),
+    )
+    rows = []
+    for row in result.layers:
+        received = "" if row.sent is None else format_size(row.sent)
+        used = ""
+        if row.used_before is not None and row.used_after is not None:
+            used = f"{format_size(row.used_before)} -> {format_size(row.used_after)}"
+        layer = f"({row.layer})" if row.below_file else row.layer
+        cells = (layer, row.device, row.passes, received, used, row.why)
+        rows.append(tuple(plain(cell) for cell in cells))
+    return Table(columns, tuple(rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ssdlab.analysis.contrast import Contrast
 from ssdlab.charts import Ratio, forest
 from ssdlab.comparison.verdict import (
     NONE_SHOWN,
@@ -14,8 +15,14 @@ from ssdlab.comparison.verdict import (
     SideVerdict,
 )
 from ssdlab.records import Run
-from ssdlab.report.group import contrast_label, format_interval, format_value, warnings_of
+from ssdlab.report.group import (
+    contrast_label,
+    format_interval,
+    format_value,
+    merged_warnings,
+)
 from ssdlab.report.what_if import DRAWN
+from ssdlab.target import parse_profile
 from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, number, plain, shorten, unit_of
 
@@ -39,7 +46,21 @@ class ComparisonReport:
     def title(self) -> str:
         """The names of the sides, and the experiment."""
         first, *others = (plain(side.name) for side in self.comparison.sides)
-        return f"{', '.join(others)} compared with {first}: {self.runs[0].manifest.experiment}"
+        what = ", ".join(filter(None, (self.runs[0].manifest.experiment, self._only_case)))
+        return f"{', '.join(others)} compared with {first}: {what}"
+
+    @property
+    def _only_case(self) -> str:
+        """The case of all numbers, if it is the same: the title has it, and no row."""
+        cases = {
+            judged.number.contrast.case
+            for other in self.comparison.others
+            for judged in other.numbers
+        }
+        return plain(cases.pop()) if len(cases) == 1 else ""
+
+    def _label(self, contrast: Contrast) -> str:
+        return contrast_label(contrast, self.runs[0], with_case=not self._only_case)
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
@@ -47,14 +68,13 @@ class ComparisonReport:
         several = len(self.comparison.others) > 1
         columns = (
             *((Column("Side", numeric=False),) if several else ()),
-            Column("", numeric=False),
-            Column(_short(self.comparison.sides[0].name)),
-            Column("other" if several else _short(self.comparison.sides[1].name)),
-            Column("", numeric=False),
+            Column("Number", numeric=False),
+            Column("Verdict", numeric=False),
             Column("Ratio"),
             Column("95 % interval"),
-            Column("p"),
-            Column("Verdict", numeric=False),
+            Column(_short(self.comparison.sides[0].name), minor=True),
+            Column("Other" if several else _short(self.comparison.sides[1].name), minor=True),
+            Column("p", minor=True),
         )
         rows = [
             ((plain(other.side.name),) if several else ()) + self._cells(judged)
@@ -82,7 +102,7 @@ class ComparisonReport:
                 "intervals are not."
             )
             notes.append(("adjusted", sentence))
-        return notes + warnings_of(self.runs)
+        return notes + merged_warnings(self.runs)
 
     @property
     def pictures(self) -> list[Picture]:
@@ -107,25 +127,29 @@ class ComparisonReport:
         contrast = judged.number.contrast
         assert contrast.ratio is not None
         is_shown = judged.verdict not in {NONE_SHOWN, NOT_JUDGED}
-        label = contrast_label(contrast, self.runs[0])
-        return Ratio(label, contrast.ratio, contrast.low, contrast.high, shown=is_shown)
+        return Ratio(
+            self._label(contrast), contrast.ratio, contrast.low, contrast.high, shown=is_shown
+        )
 
     def _cells(self, judged: NumberVerdict) -> tuple[str, ...]:
         contrast = judged.number.contrast
         return (
-            contrast_label(contrast, self.runs[0]),
-            format_value(contrast.first),
-            format_value(contrast.second),
-            plain(contrast.unit or unit_of(contrast.name)),
+            ", ".join(filter(None, (self._label(contrast), _unit(contrast)))),
+            judged.verdict,
             NOTHING if contrast.ratio is None else number(contrast.ratio),
             format_interval(contrast),
+            format_value(contrast.first),
+            format_value(contrast.second),
             _format_p(judged.p_holm),
-            judged.verdict,
         )
 
 
+def _unit(contrast: Contrast) -> str:
+    return plain(contrast.unit or unit_of(contrast.name))
+
+
 def _short(name: str) -> str:
-    return shorten(plain(name), _HEADING_LENGTH)
+    return shorten(parse_profile(plain(name)), _HEADING_LENGTH)
 
 
 def _format_p(p: float | None) -> str:

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 from ssdlab.comparison.method import Difference, Side, check
 from ssdlab.comparison.numbers import MARGIN, Number, numbers
 from ssdlab.errors import UsageError
+from ssdlab.records import Run
+from ssdlab.report.group import contrast_label
 from ssdlab.stats.shift import holm
 
 LEVEL: Final = 0.05
@@ -148,20 +150,19 @@ def _sentence(first: Side, other: Side, judged: Sequence[NumberVerdict], word: s
     rest = f", no difference shown in {count[NONE_SHOWN]}" if count[NONE_SHOWN] else ""
     of = f" of {len(judged) - count[NOT_JUDGED]} numbers"
     head = f"{other.name} compared with {first.name}"
-    return f"{head}: {', '.join(counts)}{rest}{of}; {_largest(judged)}."
+    return f"{head}: {', '.join(counts)}{rest}{of}; {_largest(judged, first.runs[0])}."
 
 
-def _largest(judged: Sequence[NumberVerdict]) -> str:
+def _largest(judged: Sequence[NumberVerdict], run: Run) -> str:
     """Describes the number that differs most; only a rate or time if any of them differ."""
     decisive = [one for one in judged if one.verdict in _WORDS[:2]]
     decisive = decisive or [one for one in judged if one.verdict in _WORDS]
     largest = max(decisive, key=lambda one: max(_ratio(one), 1 / _ratio(one)))
     contrast = largest.number.contrast
-    name = f"{contrast.case}: {contrast.name}" if contrast.case else contrast.name
     bounds = ""
     if contrast.low is not None and contrast.high is not None:
         bounds = f" ({contrast.low:.3g} to {contrast.high:.3g})"
-    return f"most in {name}, {_ratio(largest):.3g} times{bounds}"
+    return f"most in {contrast_label(contrast, run)}, {_ratio(largest):.3g} times{bounds}"
 
 
 def _ratio(judged: NumberVerdict) -> float:

@@ -21,6 +21,7 @@ from ssdlab.device.kinds import (
     decode,
     encode,
 )
+from ssdlab.device.native_build import NativeBuild
 from ssdlab.device.real import (
     Engine,
     RealOptions,
@@ -52,6 +53,7 @@ __all__ = [
     "HostWatch",
     "Job",
     "Listed",
+    "NativeBuild",
     "Op",
     "Outcome",
     "Power",

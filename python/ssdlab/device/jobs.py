@@ -8,23 +8,26 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from ssdlab._native import Drive
 from ssdlab.device.kinds import Arrival, Hint, Pattern, Sync, encode
 from ssdlab.device.traces import Replay
 from ssdlab.errors import DeviceFailure
-from ssdlab.stats.quantile import Percentiles, percentiles
+
+if TYPE_CHECKING:  # NumPy takes longer to import than `ssdlab control` to do its work
+    import numpy as np
+    import numpy.typing as npt
+
+    from ssdlab.stats.quantile import Percentiles
 
 _STAT = Path("/proc/stat")
 # Columns of the line `cpu` (proc_stat(5)): user nice system idle iowait irq softirq steal ...
 _BUSY = (0, 1, 2, 5, 6)
 _STEAL = 7
-Column = npt.NDArray[np.uint64]
+Column: TypeAlias = "npt.NDArray[np.uint64]"
 Op = Literal["read", "write", "trim", "flush"]
 OPS: Final[tuple[Op, ...]] = ("read", "write", "trim", "flush")
 """The kinds of requests; the column `op` has their index."""
@@ -165,6 +168,8 @@ class Outcome:
 
     def columns(self) -> tuple[list[float], list[float]]:
         """Seconds and bytes of each interval, without intervals of length 0."""
+        import numpy as np
+
         starts = self.intervals["start_ns"].astype(np.int64)
         lengths = np.diff(np.append(starts, self.end_ns)) / 1e9
         kept = lengths > 0
@@ -173,6 +178,8 @@ class Outcome:
 
     def latency_of(self, op: Op | None = None) -> dict[str, Column]:
         """Histogram of one kind of request, or of all: latency_ns (ascending) and count."""
+        import numpy as np
+
         rows = self.interval_latency
         selected = slice(None) if op is None else rows["op"] == OPS.index(op)
         latencies, index = np.unique(rows["latency_ns"][selected], return_inverse=True)
@@ -186,8 +193,10 @@ class Outcome:
         Each is up to 0.1 % too high (the end of its bucket), and None if there are too few
         requests: p99.99 needs 110 000.
         """
+        from ssdlab.stats.quantile import percentiles
+
         latency = self.latency_of(op)
-        return percentiles(latency["latency_ns"].astype(np.float64), latency["count"].astype(int))
+        return percentiles(latency["latency_ns"].astype(float), latency["count"].astype(int))
 
     def raise_if_failed(self, what: str) -> None:
         """Raises if a request failed, or the drive was lost; `what` begins the message.

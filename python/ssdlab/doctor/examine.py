@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.doctor.checks import findings, judge, summary
+from ssdlab.doctor.collected import is_recording, parse, snapshot_of
 from ssdlab.doctor.history import Changes, remember
 from ssdlab.doctor.read_map import Budget, read_map
 from ssdlab.doctor.report import Report
@@ -18,9 +19,8 @@ from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.input_files import read_bytes
 from ssdlab.records import utc_now
 from ssdlab.snapshot import File, Snapshot, Unread, decode
-from ssdlab.storage_stack.layers import Roots
+from ssdlab.storage_stack.live import live_roots
 from ssdlab.storage_stack.snapshot import Probes, file_record, largest, read_snapshot
-from ssdlab.storage_stack.trim.tables import read_tables
 from ssdlab.units import format_size
 from ssdlab.warning import MeasurementWarning
 
@@ -43,16 +43,20 @@ class MapOptions:
 
 
 def read_recorded(path: Path) -> Snapshot:
-    """The snapshot in a saved `--json` output.
+    """The snapshot in a saved `--json` output, or in the output of a collector script.
 
     Raises:
-        UsageError: the file cannot be read, or is not such an output.
+        UsageError: the file cannot be read, or is neither.
     """
     try:
         text = read_bytes(path)
+        if is_recording(text):
+            return snapshot_of(parse(text.decode("utf-8", "replace")))
         printed: Any = msgspec.json.decode(text)
     except (OSError, msgspec.MsgspecError) as error:
-        raise UsageError(f"{path} cannot be read ({error}); give the output of --json") from error
+        raise UsageError(
+            f"{path} cannot be read ({error}); give the output of --json or of a collector script"
+        ) from error
     stack = printed.get("stack", printed) if isinstance(printed, dict) else printed
     return decode(msgspec.json.encode(stack))
 
@@ -65,7 +69,7 @@ def read_stack(options: MapOptions, report_progress: Progress) -> Snapshot:
         DeviceFailure: reading a file named for a map failed.
     """
     probes = Probes()
-    stack = read_snapshot(options.target, Roots(tables=read_tables()), probes)
+    stack = read_snapshot(options.target, live_roots(), probes)
     unread = list(stack.unread)
     paths = _select_files(options, stack, unread, report_progress)
     records = _file_records(options, paths, unread, report_progress)

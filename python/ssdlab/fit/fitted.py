@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
+from ssdlab.fit import iocost
 from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.lasting import MODES, lasting_estimates
@@ -129,10 +130,11 @@ def fit(
             f"a twin has none of these results ({', '.join(fit_input.experiments)}); give rows or "
             "findings under the names that `ssdlab run --json` prints"
         )
-    space = search_space(start, fit_input.experiments, direct)
+    experiments = [name for name in fit_input.experiments if name != iocost.NAME]
+    space = search_space(start, experiments, direct)
     start = guess(start, fit_input.fitted_others, space, source)
-    space = search_space(start, fit_input.experiments, direct)
-    solutions = search(start, [kept for _, kept in objectives if kept.cells], space, progress)
+    space = search_space(start, experiments, direct)
+    solutions = _search(start, [kept for _, kept in objectives], space, progress)
     text = _apply_solution(start, space, solutions[0], source)
     searched = {scale.key for scale in space.scales} | {choice.key for choice in space.choices}
     direct |= {estimate.key: estimate for estimate in corrected_estimates(text, fit_input.others)}
@@ -144,6 +146,8 @@ def fit(
     modes = [value for one in found if one.key == MODE for value in {one.low: 0, one.high: 0}]
     applied |= {one.key: one for one in lasting_estimates(text, fit_input, modes or MODES)}
     text = apply_estimates(text, list(applied.values()), source)
+    text, by_rates = _fit_rates(text, fit_input, {*searched, *applied}, source)
+    applied |= {one.key: one for one in by_rates}
     parameters = [replace(one, start=get_value(profile, one.key)) for one in applied.values()]
     if "flash.channels" in searched and DIES_PER_CHANNEL in direct:
         parameters.append(_all_dies(profile, start))
@@ -155,6 +159,42 @@ def fit(
     parameters = _with_assumptions(text, parameters, fit_input)
     checks = [*_check_cells(text, objectives), *_check_findings(text, fit_input.others)]
     return Fitted(text, tuple(parameters), tuple(checks))
+
+
+def check_profile(profile: str, fit_input: FitInput) -> list[Check]:
+    """Compares a profile's twin with results, without a fit."""
+    objectives = list(_objectives(profile, fit_input))
+    return [*_check_cells(profile, objectives), *_check_findings(profile, fit_input.others)]
+
+
+def _search(
+    start: str, objectives: Sequence[Objective], space: SearchSpace, progress: Progress
+) -> list[Solution]:
+    """The solutions of the search; one without any change if there is nothing to search for."""
+    if not space.scales and not space.choices:
+        return [Solution((), np.empty(0), np.empty(0), 0.0)]
+    kept = [one for one in objectives if one.cells and one.experiment != iocost.NAME]
+    return search(start, kept, space, progress)
+
+
+def _fit_rates(
+    text: str, fit_input: FitInput, known: Collection[str], source: str
+) -> tuple[str, list[Estimate]]:
+    """The profile fitted to iocost's numbers, if there are any, and what that fit changed.
+
+    Other results determine the `known` numbers.
+    """
+    wanted = {
+        str(cell.case[0]): cell.value
+        for results in fit_input.fitted_others
+        if results.experiment == iocost.NAME
+        for cell in results.cells
+    }
+    if not wanted:
+        return text, []
+    names = ", ".join(iocost.used(wanted))
+    rates = iocost.RatesFit(text, wanted, f"{source}: {names}", known)
+    return rates.run(), rates.estimates()
 
 
 def _with_page_types(text: str, estimate: Estimate) -> Estimate:
@@ -206,7 +246,8 @@ def _objectives(profile: str, fit_input: FitInput) -> Iterator[tuple[Objective, 
     if fit_input.row is not None and fit_input.kept_row is not None:
         yield ageing_objective(fit_input.row), ageing_objective(fit_input.kept_row)
     for results in fit_input.others:
-        objective = experiment_objective(results)
+        is_rates = results.experiment == iocost.NAME
+        objective = iocost.objective(results) if is_rates else experiment_objective(results)
         if objective is not None:
             whole = objective.select(np.isfinite(objective.simulate(profile)))
             held = [fit_input.is_held_out(results.experiment, cell) for cell in whole.cells]
@@ -219,7 +260,16 @@ def _check_cells(text: str, objectives: Sequence[tuple[Objective, Objective]]) -
         fitted = {cell.key for cell in kept.cells}
         for cell, twin in zip(whole.cells, whole.simulate(text, effort), strict=True):
             note = FITTED if cell.key in fitted else HELD_OUT
+            if note == FITTED and _is_left_out(whole, kept, cell):
+                note = NOT_FITTED
             yield Check(whole.experiment, cell, float(twin), note)
+
+
+def _is_left_out(whole: Objective, kept: Objective, cell: Cell) -> bool:
+    """Whether a value of iocost follows from others that the fit used in its place."""
+    if whole.experiment != iocost.NAME:
+        return False
+    return cell.case[0] not in iocost.used([str(one.case[0]) for one in kept.cells])
 
 
 def _check_findings(text: str, others: Sequence[Measurement]) -> Iterator[Check]:

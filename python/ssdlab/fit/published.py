@@ -14,6 +14,7 @@ overwrites the area twice. The result is the rate of the next overwrite of the a
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
-from ssdlab.fit.ageing import FINAL_FILE, twin_seconds
+from ssdlab.fit.ageing import FINAL_FILE, AgeingRow, twin_seconds
 from ssdlab.fit.results import published_rows
 from ssdlab.profiles.toml_edit import list_values, set_value
 from ssdlab.runner.open_target import TargetOptions, open_for_run
@@ -149,34 +150,37 @@ class PublishedValue:
 
 def twins_of(table: str) -> list[str]:
     """Names of the profiles whose drives are in a table, in the order of the table."""
-    if table == "aging":
-        return list(published_rows())
-    return [drive["twin"] for drive in _drives(table)]
+    return [row["twin"] for row in _rows(table)]
 
 
 def compare_twin(table: str, twin: str) -> list[PublishedValue]:
-    """Measures a twin, and returns its values next to the published values of the drive.
+    """Measures a shipped twin, and returns its values next to the published values of the drive.
 
     Raises:
         KeyError: the table does not have this drive.
     """
-    if table == "aging":
-        return _aging(twin)
-    drive = next((row for row in _drives(table) if row["twin"] == twin), None)
-    if drive is None:
+    rows = {row["twin"]: row for row in _rows(table)}
+    if twin not in rows:
         raise KeyError(f"{table} has no {twin}")
-    return _COMPARE[table](drive)
+    return compare_row(table, rows[twin])
 
 
-def _drives(table: str) -> list[dict[str, Any]]:
+def compare_row(table: str, row: Mapping[str, Any]) -> list[PublishedValue]:
+    """Measures the twin that a row of a table names: a shipped one, or a profile's file."""
+    return _COMPARE[table](row)
+
+
+def _rows(table: str) -> list[dict[str, Any]]:
+    if table == "aging":
+        return [{"twin": name, "row": row} for name, row in published_rows().items()]
     text = (profiles.tables() / f"{table}.toml").read_text(encoding="utf-8")
     drives: list[dict[str, Any]] = tomllib.loads(text)["drive"]
     return drives
 
 
-def _aging(twin: str) -> list[PublishedValue]:
-    row = published_rows()[twin]
-    times = twin_seconds(profiles.load(twin), row, size=FINAL_FILE)
+def _aging(drive: Mapping[str, Any]) -> list[PublishedValue]:
+    row: AgeingRow = drive["row"]
+    times = twin_seconds(profiles.load(drive["twin"]), row, size=FINAL_FILE)
     labels = ("fresh", *(f"+{amount:g} MiB" for amount in row.written_mib))
     return [
         PublishedValue(label, measured, float(seconds))
@@ -259,6 +263,7 @@ def _provisioning(drive: Mapping[str, Any]) -> list[PublishedValue]:
 
 
 _COMPARE: Final[dict[str, Callable[[Mapping[str, Any]], list[PublishedValue]]]] = {
+    "aging": _aging,
     "fsync": _fsync,
     "suite": _suite,
     "stripe": _stripe,
@@ -297,9 +302,19 @@ def stored_errors() -> dict[str, list[TableErrors]]:
 
 def is_fitted_to(name: str, table: str) -> bool:
     """Whether any number of a profile was fitted to this table, according to its source."""
-    phrase = SOURCE_PHRASES[table]
     entries = list_values(profiles.load(name))
-    return any(entry["kind"] == "fitted" and phrase in entry["source"] for entry in entries)
+    return any(
+        entry["kind"] == "fitted" and _names_table(entry["source"], table) for entry in entries
+    )
+
+
+def _names_table(source: str, table: str) -> bool:
+    """Whether a source names the table, or is that of a fit to results of its experiment."""
+    if SOURCE_PHRASES[table] in source:
+        return True
+    words = re.findall(r"[\w-]+", source.removeprefix("fit of").partition(" of ")[0])
+    is_row = table == "aging" and "the ageing row of" in source
+    return source.startswith("fit of ") and (is_row or table in words)
 
 
 def table_errors(table: str, name: str, values: list[PublishedValue]) -> TableErrors:

@@ -3,9 +3,10 @@
 A folder holds a run of `aging`, `stripe`, `split`, `steady`, `fsync`, `suite`, `cache` or
 `workload`, or several such runs; a file other than TOML or CSV is a result of fio. A TOML file can
 have `[aging]` with file_mib, written_mib (each amount in addition to those before it) and seconds
-(the fresh file's first), or several `[[aging.drive]]` with model and seconds; tables such as
-`[steady]` with findings and their units (`hidden_spare = "5.6 %"`); and `[[suite.row]]` with the
-columns of a run's measures. A CSV file has a header with the columns of one experiment, such as
+(the fresh file's first), or several `[[aging.drive]]` with model and seconds; `[iocost]` with its
+six numbers; tables such as `[steady]` with findings and their units (`hidden_spare = "5.6 %"`); and
+`[[suite.row]]` with the columns of a run's measures. A CSV file has a header with the columns of
+one experiment, such as
 `file_mib,written_mib,read_s`, and one row for each case.
 """
 
@@ -23,7 +24,7 @@ from ssdlab.device import Job, RealOptions, decode
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import cells_of
 from ssdlab.experiments.stored_runs import read_runs
-from ssdlab.fit import ageing_rows
+from ssdlab.fit import ageing_rows, iocost
 from ssdlab.fit.ageing import AgeingRow
 from ssdlab.fit.ageing_rows import HINT, check_agreement
 from ssdlab.fit.measurement import FINDINGS, Measurement, from_csv, from_toml, measured_cells
@@ -31,8 +32,8 @@ from ssdlab.fit.objective import EXPERIMENTS
 from ssdlab.input_files import read_text
 from ssdlab.records import Run
 
-ACCEPTED: Final = ("aging", *sorted(EXPERIMENTS))
-"""Experiments whose results a fit accepts."""
+ACCEPTED: Final = ("aging", *sorted([*EXPERIMENTS, iocost.NAME]))
+"""Experiments whose results a fit accepts, and iocost's numbers."""
 AGING: Final = "aging:"
 
 
@@ -100,12 +101,15 @@ def _read(path: Path) -> tuple[list[AgeingRow], list[Measurement]]:
         tables = tomllib.loads(read_text(path))
     except (OSError, ValueError) as error:  # tomllib's and UTF-8's errors are ValueErrors
         raise UsageError(f"{path}: cannot read results ({error}); {HINT}") from error
-    accepted = ("aging", *sorted(FINDINGS))
+    accepted = ("aging", *sorted([*FINDINGS, iocost.NAME]))
     unknown = next((name for name in tables if name not in accepted), None)
     if unknown is not None:
         raise UsageError(f"{path}: unknown table [{unknown}]; it must be {', '.join(accepted)}")
     rows = ageing_rows.of_toml(tables["aging"], path) if "aging" in tables else []
-    return rows, [from_toml(name, tables[name], path) for name in tables if name != "aging"]
+    others = [from_toml(name, tables[name], path) for name in tables if name in FINDINGS]
+    if iocost.NAME in tables:
+        others.append(iocost.from_toml(tables[iocost.NAME], path))
+    return rows, others
 
 
 def _read_runs(runs: Iterable[Run]) -> tuple[list[AgeingRow], list[Measurement]]:
@@ -118,7 +122,7 @@ def _read_runs(runs: Iterable[Run]) -> tuple[list[AgeingRow], list[Measurement]]
         elif name in EXPERIMENTS:
             run_cells = measured_cells(name, result.measures)
             where = _model_of(run), str(run.folder)
-            parameters = {**_drive_of(run), **result.parameters, "job_texts": _read_jobs(run)}
+            parameters = {**drive_of(run), **result.parameters, "job_texts": _read_jobs(run)}
             others.append(Measurement(name, *where, run_cells, result.findings, parameters))
     return rows, others
 
@@ -145,7 +149,7 @@ def _is_direct(opened: str | None) -> bool:
     return opened is None or decode(opened, RealOptions).direct
 
 
-def _drive_of(run: Run) -> dict[str, Any]:
+def drive_of(run: Run) -> dict[str, Any]:
     """The drive's interface, and its capacity in MiB, if the run records them."""
     device: Any = run.manifest.device
     drive: Any = (device.get("drives") or ({},))[0]

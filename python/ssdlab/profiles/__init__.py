@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from pathlib import Path
 
 from ssdlab.errors import TargetError
@@ -16,13 +17,29 @@ def names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
+def own_folder() -> Path:
+    """The folder of the user's own profiles (XDG base directories); it need not exist."""
+    configured = os.environ.get("XDG_DATA_HOME", "")
+    root = Path(configured) if configured.startswith("/") else Path.home() / ".local" / "share"
+    return root / "ssdlab" / "twins"
+
+
+def own_names() -> list[str]:
+    """Names of the user's own profiles, sorted; those of shipped profiles are left out."""
+    try:
+        found = sorted(path.stem for path in own_folder().glob("*.toml"))
+    except (OSError, RuntimeError):  # not readable, or a user without a home directory
+        return []
+    return [name for name in found if name not in names()]
+
+
 def tables() -> Path:
     """The folder of the published tables that the shipped twins are compared with."""
     return _FOLDER / "tables"
 
 
 def load(name: str) -> str:
-    """The text of a shipped profile, or of a file if `name` ends in .toml.
+    """The text of a shipped profile, of one of the user's own, or of a file (`name` ends in .toml).
 
     Raises:
         TargetError: there is no such profile; otherwise as `read`.
@@ -32,14 +49,17 @@ def load(name: str) -> str:
         return read(Path(name))
     if name in names():
         return read(_FOLDER / f"{name}.toml")
+    if name in own_names():
+        return read(own_folder() / f"{name}.toml")
     near = similar(name, 0.4)
     hint = f"did you mean {' or '.join(near)}?" if near else f"the twins are {', '.join(names())}"
     raise TargetError(f"there is no twin called {name!r}; {hint} (or give a file: twin:mine.toml)")
 
 
 def similar(name: str, similarity_min: float = 0.6) -> list[str]:
-    """Names of up to three shipped profiles that are similar (0 to 1), the most similar first."""
-    return difflib.get_close_matches(name.lower(), names(), n=3, cutoff=similarity_min)
+    """Names of up to three profiles that are similar (0 to 1), the most similar first."""
+    known = [*names(), *own_names()]
+    return difflib.get_close_matches(name.lower(), known, n=3, cutoff=similarity_min)
 
 
 def read(path: Path) -> str:

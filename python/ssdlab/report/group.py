@@ -64,10 +64,28 @@ def warnings_of(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return sorted({(one.code, one.sentence) for run in runs for one in run.result.warnings})
 
 
-def contrast_label(contrast: Contrast, run: Run) -> str:
+def merged_warnings(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """A warning for each code: its first sentence, and how many more there are.
+
+    The page has all of them with the runs.
+    """
+    by_code: dict[str, list[str]] = {}
+    for code, sentence in warnings_of(runs):
+        by_code.setdefault(code, []).append(sentence)
+    return [
+        (code, sentence + (f" ({len(others)} more of this kind)" if others else ""))
+        for code, (sentence, *others) in by_code.items()
+    ]
+
+
+def contrast_label(contrast: Contrast, run: Run, *, with_case: bool = True) -> str:
     """The case of a contrast and the label that its experiment gives the number."""
     words = label(contrast.name, view_of(run).finding_labels)
-    return f"{plain(contrast.case)}: {words.lower()}" if contrast.case else words
+    if not contrast.case or not with_case:
+        return words
+    is_abbreviation = words.split()[0].isupper()
+    words = words if is_abbreviation else words[:1].lower() + words[1:]
+    return f"{plain(contrast.case)}: {words}"
 
 
 def format_value(value: Any) -> str:

@@ -1,4 +1,7 @@
-"""Reports runs on one self-contained HTML page without scripts, for screen and print."""
+"""Reports runs on one self-contained HTML page, for screen and print.
+
+Its inline script only shows values under the pointer; without it nothing else is missing.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from ssdlab.report.identity import (
 )
 from ssdlab.report.latency import by_step
 from ssdlab.report.terminal import ending
-from ssdlab.view import Method, Picture, Table, View
+from ssdlab.view import KeyNumber, Method, Picture, Table, View
 from ssdlab.warning import MeasurementWarning
 from ssdlab.wording import finding_interval, finding_value, label, plain
 
@@ -59,6 +62,7 @@ class _Section:
     took: str
     ending: str
     verdict: str
+    key_number: KeyNumber | None
     findings: list[_FindingText]
     warnings: list[MeasurementWarning]
     table: Table
@@ -75,12 +79,17 @@ class _Section:
 
 
 @dataclass(frozen=True)
-class _Chapter:
+class Chapter:
     """The runs of one experiment, with figures that show all of them."""
 
     title: str
     overview: list[Picture]
     sections: list[_Section]
+
+    @property
+    def anchor(self) -> str:
+        """The id of the chapter's heading."""
+        return f"experiment-{self.sections[0].number}"
 
 
 def _destination(path: Path) -> Path:
@@ -91,7 +100,7 @@ def _destination(path: Path) -> Path:
     except (OSError, RuntimeError) as error:
         raise UsageError(f"{path} is not accessible ({error}); give another path") from error
     if not is_free or not real.name:
-        raise UsageError(f"{path} is not a regular file; give the path of an HTML file to write")
+        raise UsageError(f"{path} is not a regular file; give the path of a file to write")
     return real
 
 
@@ -105,7 +114,12 @@ def write_html(runs: list[Run], path: Path, group: GroupReport | None = None) ->
     """
     if not runs and group is None:
         raise UsageError(f"{path}: there is no run to report on; give at least one run folder")
-    put(path, _render("report.html.j2", runs, group))
+    put(path, html_page(runs, group))
+
+
+def html_page(runs: list[Run], group: GroupReport | None = None) -> str:
+    """The text of the page of `write_html`."""
+    return _render("report.html.j2", runs, group)
 
 
 def html_part(runs: list[Run], group: GroupReport | None = None) -> str:
@@ -113,8 +127,8 @@ def html_part(runs: list[Run], group: GroupReport | None = None) -> str:
     return _render("part.html.j2", runs, group)
 
 
-def put(path: Path, page: str) -> None:
-    """Write a page atomically.
+def put(path: Path, page: str | bytes) -> None:
+    """Write a page, or the content of another file, atomically.
 
     Raises:
         UsageError: the file cannot be written.
@@ -122,7 +136,7 @@ def put(path: Path, page: str) -> None:
     path = _destination(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        partial.write_text(page, encoding="utf-8")
+        partial.write_bytes(page.encode() if isinstance(page, str) else page)
         partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -149,21 +163,46 @@ def environment() -> jinja2.Environment:
 
 
 def _render(template: str, runs: Sequence[Run], group: GroupReport | None) -> str:
-    return environment().get_template(template).render(chapters=_chapters(runs), group=group)
+    made = chapters(runs)
+    count = sum(len(chapter.sections) for chapter in made)
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            chapters=made,
+            group=group,
+            title=_title(made, group),
+            with_summary=group is None and count > 1,
+            with_contents=count > 1,
+        )
+    )
 
 
-def _chapters(runs: Sequence[Run]) -> list[_Chapter]:
+def _title(chapters: Sequence[Chapter], group: GroupReport | None) -> str:
+    """The heading of the page: of the group, of the only experiment, or what the runs share."""
+    if group is not None:
+        return group.title
+    if len(chapters) == 1:
+        return chapters[0].title
+    sections = [section for chapter in chapters for section in chapter.sections]
+    targets = {section.target for section in sections}
+    what = targets.pop() if len(targets) == 1 else f"{len(targets)} targets"
+    return f"{len(sections)} runs on {what}"
+
+
+def chapters(runs: Sequence[Run]) -> list[Chapter]:
+    """The runs, grouped by experiment, for the template `content.html.j2`."""
     order = list(dict.fromkeys(run.manifest.experiment for run in runs))
     sorted_runs = sorted(runs, key=lambda run: order.index(run.manifest.experiment))
     numbered = list(enumerate(sorted_runs, 1))
-    chapters = []
+    made = []
     for _, group in groupby(numbered, key=lambda pair: pair[1].manifest.experiment):
         members = list(group)
         view = view_of(members[0][1])
         overview = view.overview([run for _, run in members], members[0][0])
         sections = [_section(run, number, view) for number, run in members]
-        chapters.append(_Chapter(view.title, overview, sections))
-    return chapters
+        made.append(Chapter(view.title, overview, sections))
+    return made
 
 
 def _section(run: Run, number: int, view: View) -> _Section:
@@ -179,6 +218,7 @@ def _section(run: Run, number: int, view: View) -> _Section:
         took=took(run),
         ending=ending(run),
         verdict=plain(result.verdict) or _NO_VERDICT,
+        key_number=view.key_number(run, view),
         findings=_findings(run, view),
         warnings=[MeasurementWarning(plain(w.code), plain(w.sentence)) for w in result.warnings],
         table=view.table(run),

@@ -26,7 +26,8 @@ def by_kind(run: Run) -> tuple[Table, int]:
     def key(row: Mapping[str, Any]) -> tuple[str, ...]:
         return (_name(row), _block(row), str(row["queue_depth"] or NOTHING))
 
-    heads = [Column("Latency of", numeric=False), Column("Block", "KiB"), Column("Depth")]
+    heads = [Column("Latency of", numeric=False)]
+    heads += [Column("Block", "KiB", minor=True), Column("Depth", minor=True)]
     rows = [row for row in _rows(run, key) if row[2].us.p50 is not None]
     return _cut(heads, rows, ROWS_ON_TERMINAL)
 
@@ -62,7 +63,7 @@ def _cut(heads: list[Column], rows: _Rows, most: int) -> tuple[Table, int]:
 
 def _table(heads: list[Column], rows: _Rows) -> Table:
     columns = [*heads, Column("Kind", numeric=False), Column("Requests", minor=True)]
-    columns += [Column(percentile_label(name), "us") for name in SHARES]
+    columns += [Column(percentile_label(name), "us", minor=len(name) > 3) for name in SHARES]
     texts = [column(getattr(each.us, name) for _, _, each in rows) for name in SHARES]
     cells = [
         (*key, op or "all", str(each.requests), *(text[at] for text in texts))

@@ -27,7 +27,7 @@ class RunList:
         """A row for each run: start, experiment, target, verdict, and label if any run has one."""
         labelled = any(run.manifest.label for run in self.runs)
         names = ("Started", "Experiment", "Target", *(["Label"] if labelled else []), "Verdict")
-        columns = tuple(Column(name, numeric=False) for name in names)
+        columns = tuple(Column(name, numeric=False, minor=name == "Label") for name in names)
         return Table(columns, tuple(_row(run, labelled=labelled) for run in self.runs))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +13,7 @@ from rich.segment import Segment, Segments
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ssdlab.view import Column, Table
+from ssdlab.view import Table
 from ssdlab.wording import NOTHING
 
 TEXT_WIDTH_MIN: Final = 24
@@ -51,9 +52,8 @@ def _fitting(table: Table, width: int) -> tuple[_Shape, list[str]]:
     """The first shape that fits, or the last one, and its headings."""
     shape, headings = _Shape([0], [], []), [""]
     for shape in _shapes(table):
-        columns = [table.columns[at] for at in shape.columns]
-        for separator in (" ", "\n"):
-            headings = [_heading(column, separator) for column in columns]
+        for wrapped in (False, True):
+            headings = [_heading(table, at, wrapped=wrapped) for at in shape.columns]
             if _fits(_select(table, shape.columns), headings, width):
                 return shape, headings
     return shape, headings
@@ -67,9 +67,10 @@ def _shapes(table: Table) -> Iterator[_Shape]:
     dropped += [at for at in columns[1:] if at not in dropped and _is_constant(table, at)]
     columns = [at for at in columns if at not in dropped]
     yield _Shape(columns, [], dropped)
-    below = [at for at in columns[1:] if _is_sentence(table, at)]
-    columns = [at for at in columns if at not in below]
-    yield _Shape(columns, below, dropped)
+    below: list[int] = []
+    for at in [at for at in columns[:0:-1] if _is_sentence(table, at)]:
+        columns, below = [other for other in columns if other != at], [at, *below]
+        yield _Shape(columns, below, dropped)
     minor = [at for at in columns[1:] if table.columns[at].minor]
     for at in [*minor[::-1], *(at for at in columns[:0:-1] if at not in minor)]:
         columns, dropped = [other for other in columns if other != at], [*dropped, at]
@@ -108,9 +109,14 @@ def _select(table: Table, columns: list[int]) -> Table:
     )
 
 
-def _heading(column: Column, separator: str) -> str:
-    """The column's label, with its words joined by `separator`, and the unit below it."""
-    return f"{column.label.replace(' ', separator)}\n{column.unit}".rstrip()
+def _heading(table: Table, at: int, *, wrapped: bool) -> str:
+    """The column's label, perhaps wrapped to the width of its cells, and the unit below it."""
+    column = table.columns[at]
+    label = column.label
+    if wrapped and label:
+        longest = max(map(len, label.split()))
+        label = "\n".join(textwrap.wrap(label, max(longest, _longest(table, at))))
+    return f"{label}\n{column.unit}".rstrip()
 
 
 def _fits(table: Table, headings: list[str], width: int) -> bool:

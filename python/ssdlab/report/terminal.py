@@ -78,14 +78,18 @@ def _print_findings(findings: dict[str, Finding], labels: dict[str, str], consol
         (labels[key], plain(finding_value(one)), plain(finding_interval(one)), plain(one.why))
         for key, one in findings.items()
     ]
-    taken = sum(max(len(row[at]) for row in rows) + 2 for at in range(3))
-    is_narrow = console.width - taken - 2 < EVIDENCE_WIDTH_MIN
-    if is_narrow:
-        for *cells, why in rows:
-            console.print(_findings_table([tuple(cells)]))
-            console.print(Padding(Text(why, "dim"), (0, 0, 0, 3)))
-    else:
+    widths = [max(len(row[at]) for row in rows) for at in range(3)]
+    if console.width - sum(widths) - 8 >= EVIDENCE_WIDTH_MIN:
         console.print(_findings_table(rows))
+        console.print()
+        return
+    fit = sum(widths) + 6 <= console.width
+    for name, value, interval, why in rows:
+        padding = [width - len(cell) for width, cell in zip(widths, (name, value), strict=False)]
+        gaps = ["  " + " " * count * fit for count in padding]
+        line = Text.assemble(name, gaps[0], (value, "bold"), gaps[1], interval)
+        console.print(Padding(line, (0, 0, 0, 1)))
+        console.print(Padding(Text(why, "dim"), (0, 0, 0, 3)))
     console.print()
 
 

@@ -9,19 +9,23 @@ from typing import Final
 from ssdlab.analysis.contrast import Contrast
 from ssdlab.charts import Ratio, forest
 from ssdlab.records import Run
-from ssdlab.report.group import contrast_label, format_interval, format_value, warnings_of
+from ssdlab.report.group import (
+    contrast_label,
+    format_interval,
+    format_value,
+    merged_warnings,
+)
 from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, number, plain, unit_of
 
 DRAWN: Final = 24
 """Maximum number of rows in the figure."""
 _COLUMNS: Final = (
-    Column("", numeric=False),
+    Column("Number", numeric=False),
     Column("As is"),
     Column("Changed"),
-    Column("", numeric=False),
-    Column("Changed / as is"),
-    Column("95 % interval"),
+    Column("Ratio"),
+    Column("95 % interval", minor=True),
 )
 
 
@@ -40,8 +44,9 @@ class WhatIf:
 
     @property
     def tables(self) -> list[tuple[str, Table]]:
-        """A row for each finding and each case that both runs measured."""
-        rows = [self._cells(each) for each in self.contrasts]
+        """A row for each finding and each case that a run measured."""
+        known = [one for one in self.contrasts if (one.first, one.second) != (None, None)]
+        rows = [self._cells(each) for each in known]
         return [("", Table(_COLUMNS, tuple(rows)))]
 
     @property
@@ -53,7 +58,7 @@ class WhatIf:
     @property
     def notes(self) -> list[tuple[str, str]]:
         """The warnings of both runs."""
-        return warnings_of(self.runs)
+        return merged_warnings(self.runs)
 
     @property
     def pictures(self) -> list[Picture]:
@@ -73,11 +78,12 @@ class WhatIf:
         )
 
     def _cells(self, each: Contrast) -> tuple[str, ...]:
+        label = contrast_label(each, self.runs[0])
+        unit = plain(each.unit or unit_of(each.name))
         return (
-            contrast_label(each, self.runs[0]),
+            f"{label}, {unit}" if unit else label,
             format_value(each.first),
             format_value(each.second),
-            plain(each.unit or unit_of(each.name)),
             NOTHING if each.ratio is None else number(each.ratio),
             format_interval(each),
         )

@@ -40,14 +40,16 @@ class Spelling:
 class Parameter:
     """Describes a field of `Parameters`: `Annotated[TYPE, Parameter(help, ...)]`.
 
-    `option` is the option's name if it is not --NAME, or "--on/--off" for a flag. `off` is the
-    flag that turns off a field that is on by default. `argument` makes it a positional argument.
-    `label` names it in reports; `key` is its key in stored parameters, with its unit. `least`,
-    `most` and `step` bound a size in bytes or a duration in seconds.
+    `option` is the option's name if it is not --NAME, or "--on/--off" for a flag. `also` are other
+    spellings that are accepted. `off` is the flag that turns off a field that is on by default.
+    `argument` makes it a positional argument. `label` names it in reports; `key` is its key in
+    stored parameters, with its unit. `least`, `most` and `step` bound a size in bytes or a duration
+    in seconds.
     """
 
     help: str
     option: str = ""
+    also: tuple[str, ...] = ()
     off: str = ""
     argument: bool = False
     metavar: str | None = None

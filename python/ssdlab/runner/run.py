@@ -36,6 +36,7 @@ from ssdlab.runner.experiment import Experiment
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run
 from ssdlab.runner.parameters import Parameters
 from ssdlab.runner.progress import Listener, silent
+from ssdlab.runner.quick_size import smaller
 from ssdlab.runner.resume import ResumeState
 from ssdlab.runner.session import Plan, RunSession
 from ssdlab.runner.warnings import check_percentiles
@@ -65,6 +66,7 @@ class RunRequest:
     """An experiment's plan on a target. `command_options` are its options on the command line.
 
     They are stored in the manifest to repeat the run; None if the run did not come from options.
+    `note` is a sentence for the user before the run starts.
     """
 
     experiment: Experiment
@@ -72,6 +74,7 @@ class RunRequest:
     options: TargetOptions
     resumed: ResumedRun | None = None
     command_options: dict[str, str | bool] | None = None
+    note: str = ""
 
 
 class RunObserver:
@@ -103,10 +106,19 @@ def make_request(
     """
     if not 0 <= seed <= SEED_MAX:
         raise UsageError(f"the seed is {seed}; it must be a whole number from 0 to {SEED_MAX}")
-    plan = experiment.plan(parameters, target, seed)
+    plan, note = experiment.plan(parameters, target, seed), ""
+    if reduced := smaller(parameters, target, plan.size):
+        usual = plan.size
+        with contextlib.suppress(UsageError):  # no room for the least: the usual size is refused
+            plan = experiment.plan(reduced, target, seed)
+            parameters = reduced
+            note = (
+                f"--quick: {target} has room for {format_size(plan.size)} instead of "
+                f"{format_size(usual)}"
+            )
     options = options_of(target, plan, consent, parameters.size_option())
     check(options)
-    return RunRequest(experiment, plan, options, command_options=parameters.options())
+    return RunRequest(experiment, plan, options, command_options=parameters.options(), note=note)
 
 
 def options_of(
@@ -148,6 +160,8 @@ def perform(request: RunRequest, save: SaveOptions, observer: RunObserver) -> Ru
     """
     started, clock = utc_now(), time.monotonic()
     name = run_name(request.experiment.name, request.options.target.label, started)
+    if request.note:
+        observer.message(request.note)
     with open_for_run(request.options) as target:
         _report_cost(request, target, observer)
         folder = make_folder(save.out, name) if request.resumed is None else request.resumed.folder

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ssdlab.snapshot import Pool
 from ssdlab.storage_stack.blockdev import (
     SYS,
     BlockDevice,
@@ -37,7 +38,7 @@ class Layer:
 def devices_of_mount(mount: Mount, sys: Path = SYS) -> tuple[BlockDevice, ...]:
     """The block devices of a mount: one, several (btrfs), or none (tmpfs, NFS, overlay, ZFS).
 
-    Members of a ZFS pool are not resolved, since sysfs does not list them.
+    sysfs does not list the members of a ZFS pool: `devices_of` finds them by `Roots.pools`.
     """
     device = device_by_number(mount.major, mount.minor, sys)
     if device is None:
@@ -125,7 +126,8 @@ def drives_of_mount(mount: Mount, sys: Path = SYS, proc: Path = PROC) -> tuple[B
 class Roots:
     """The system directories of this machine or of a captured tree.
 
-    `tables` come from `trim.tables.read_tables`, which only root can read.
+    `tables` come from `trim.tables.read_tables`, which only root can read; `pools` from
+    `zfs.read_pools`.
     """
 
     sys: Path = SYS
@@ -133,6 +135,7 @@ class Roots:
     etc: Path = Path("/etc")
     run: Path = Path("/run")
     tables: Tables = field(default_factory=dict)
+    pools: Mapping[str, Pool] = field(default_factory=dict)
 
     @property
     def is_live(self) -> bool:
@@ -141,3 +144,25 @@ class Roots:
 
 
 LIVE = Roots()
+
+
+def pool_of(mount: Mount, roots: Roots) -> Pool | None:
+    """The ZFS pool of a mounted dataset; None for other file systems, or without zpool."""
+    return roots.pools.get(mount.source.split("/")[0]) if mount.fs_type == "zfs" else None
+
+
+def devices_of(mount: Mount, roots: Roots) -> tuple[BlockDevice, ...]:
+    """The block devices of a mount, also the members of its ZFS pool, in the pool's order."""
+    pool = pool_of(mount, roots)
+    if pool is None:
+        return devices_of_mount(mount, roots.sys)
+    devices: dict[str, BlockDevice] = {}
+    for member in pool.members:
+        device = device_by_node(member.node, roots.sys)
+        if device is not None:
+            devices[device.name] = device
+        elif not member.node.startswith("/dev/"):
+            below = longest_prefix(Path(member.node), read_mounts(roots.proc), None)
+            found = () if below is None else devices_of_mount(below, roots.sys)
+            devices |= {each.name: each for each in found}
+    return tuple(devices.values())

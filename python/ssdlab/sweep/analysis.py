@@ -113,9 +113,16 @@ def _interval(y: Floats, level: Indices, points: Indices) -> tuple[float, float]
 
 GOALS: Final = {"read_mib_per_s": 1, "waf": -1, "latency_us_p99": -1, "cost": -1}
 """The results to maximise (1) or to minimise (-1)."""
+_WORDS: Final = {
+    "read_mib_per_s": "the read speed",
+    "waf": "the write amplification",
+    "latency_us_p99": "the p99 latency",
+}
 NUMBERS: Final = (
     *("read_mib_per_s", "write_iops", "waf", "latency_us_p50", "latency_us_p99", "cost"),
 )
+MARGIN: Final = 0.01
+"""Relative differences up to this one count as none."""
 LOAD: Final = "workload."
 SHARE_MIN: Final = 0.1
 """The smallest share of the variance that the verdict mentions."""
@@ -134,6 +141,11 @@ class Point:
     runs: int
     best: bool = False
 
+    @property
+    def load(self) -> dict[str, Any]:
+        """The varied parameters of the load."""
+        return {key: value for key, value in self.values.items() if key.startswith(LOAD)}
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -151,6 +163,15 @@ class Summary:
     failed: tuple[dict[str, Any], ...]
     points: tuple[Point, ...]
     effects: tuple[Effect, ...]
+
+    @property
+    def varying(self) -> list[str]:
+        """The results that differ between points."""
+        return [name for name in NUMBERS if self._varies(name)]
+
+    def _varies(self, name: str) -> bool:
+        values = [point.means[name] for point in self.points if name in point.means]
+        return bool(values) and _gain(max(values), min(values)) > MARGIN
 
     @property
     def verdict(self) -> str:
@@ -201,18 +222,19 @@ def _is_dominated(point: Point, others: Sequence[Point]) -> bool:
     """
     if any(goal not in point.means for goal in GOALS):
         return True
-    own = [sign * point.means[goal] for goal, sign in GOALS.items()]
     for other in others:
-        if any(goal not in other.means for goal in GOALS) or _load(other) != _load(point):
+        if any(goal not in other.means for goal in GOALS) or other.load != point.load:
             continue
-        theirs = [sign * other.means[goal] for goal, sign in GOALS.items()]
-        if theirs != own and all(a >= b for a, b in zip(theirs, own, strict=True)):
+        gains = [_gain(other.means[goal], point.means[goal]) * GOALS[goal] for goal in GOALS]
+        if max(gains) > MARGIN and min(gains) >= -MARGIN:
             return True
     return False
 
 
-def _load(point: Point) -> dict[str, Any]:
-    return {key: value for key, value in point.values.items() if key.startswith(LOAD)}
+def _gain(value: float, reference: float) -> float:
+    """The difference between two values, relative to the larger one."""
+    largest = max(abs(value), abs(reference))
+    return (value - reference) / largest if largest else 0.0
 
 
 def _strongest(found: Sequence[Effect], number: str) -> str:
@@ -223,4 +245,4 @@ def _strongest(found: Sequence[Effect], number: str) -> str:
     if not candidates:
         return ""
     most = max(candidates, key=lambda effect: effect.share)
-    return f"{most.key} explains {most.share:.0%} of the variance of {number}"
+    return f"{most.key} explains {most.share:.0%} of the variance of {_WORDS[number]}"

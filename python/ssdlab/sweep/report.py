@@ -1,16 +1,14 @@
-"""The report of a sweep: sensitivity and Pareto-optimal points as tables, sentences and figures."""
+"""The report of a sweep: sensitivity and Pareto-optimal points as tables and sentences."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab.charts import Axis, Chart, dots
-from ssdlab.sweep.analysis import NUMBERS, Effect, Point, Summary
-from ssdlab.view import Column, Picture, Table, draw_figure
-from ssdlab.wording import NOTHING, format_number, label, number, plain, unit_of
+from ssdlab.sweep.analysis import GOALS, MARGIN, Effect, Point, Summary
+from ssdlab.sweep.figures import figures
+from ssdlab.view import Column, Picture, Table
+from ssdlab.wording import NOTHING, format_number, number, plain, unit_of
 
 POINTS_MAX: Final = 40
 """Largest number of rows in the table of points."""
@@ -22,21 +20,20 @@ _LABELS: Final = {
     "latency_us_p99": "p99",
     "cost": "Cost",
 }
-_PAIRS: Final = (("cost", "read_mib_per_s"), ("waf", "latency_us_p99"), ("cost", "waf"))
-_AXES: Final = {
-    "cost": "cost, physical / usable flash",
-    "read_mib_per_s": "sequential reads, MiB/s",
-    "waf": "write amplification",
-    "latency_us_p99": "p99 of single reads, us",
+_UNITS: Final = {"write_iops": "/s"}
+_GOALS: Final = {
+    "read_mib_per_s": "read speed",
+    "waf": "WAF",
+    "latency_us_p99": "p99 latency",
+    "cost": "cost",
 }
 _SHARES: Final = (
     "A share is the part of the variance (of logarithms) that a parameter causes alone, with its "
-    "95 % interval. Effects of combinations of parameters are not included."
+    '95 % interval; "under" gives the upper bound of a share that may be zero. Effects of '
+    "combinations of parameters are not included."
 )
-_PARETO: Final = (
-    "Pareto-optimal: no other point under the same load has a read speed, WAF, p99 latency and "
-    "cost that are all at least as good and one of them better."
-)
+_SHARE_SHOWN: Final = 0.01
+"""An interval that begins below this share includes zero."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,9 @@ class SweepPage:
         """Notes on how to read the tables, and on failed runs."""
         notes = [("shares", _SHARES)] if self.summary.effects else []
         if self.summary.points:
-            notes.append(("points", _PARETO))
+            notes.append(("Pareto-optimal", self._pareto()))
+        if same := self._same():
+            notes.append(("the same", same))
         for row in self.summary.failed:
             where = ", ".join(f"{key}={_format(row[key])}" for key in self.summary.keys)
             notes.append(("failed", plain(f"{where}, seed {row['seed']}: {row['reason']}")))
@@ -81,21 +80,37 @@ class SweepPage:
 
     @property
     def pictures(self) -> list[Picture]:
-        """Scatter plots of the points, each of two results."""
-        return [
-            picture
-            for across, up in _PAIRS
-            for picture in draw_figure(
-                f"{_AXES[up]} against {_AXES[across]}",
-                "Each dot is a point of the sweep, the mean of its repeats.",
-                self._chart(across, up).svg,
-            )
-        ]
+        """Results along a parameter, and one result against another; a panel for each load."""
+        return figures(self.summary)
+
+    def _pareto(self) -> str:
+        goals = [_GOALS[goal] for goal in GOALS if goal in self.summary.varying]
+        *others, last = goals or ["result"]
+        names = f"{', '.join(others)} and {last}" if others else last
+        better = " that are all at least as good and one of them better" if others else " is better"
+        whose = f"has a {names}{better}" if others else f"has a better {names}"
+        return (
+            f"No other point under the same load {whose}. Differences up to {MARGIN:.0%} count as "
+            "none."
+        )
+
+    def _same(self) -> str:
+        """The results that are the same at all points, with their values."""
+        first = self.summary.points[0] if self.summary.points else None
+        if first is None or len(self.summary.points) < 2:
+            return ""
+        names = [name for name in first.means if name not in self.summary.varying]
+        return ", ".join(
+            f"{_LABELS[name]} {number(first.means[name])} {_unit(name)}".rstrip() for name in names
+        )
 
     def _effects(self) -> Table:
         effects = {(effect.key, effect.number): effect for effect in self.summary.effects}
-        numbers = [name for name in NUMBERS if any(name == number for _, number in effects)]
-        columns = (Column("", numeric=False), *(Column(_LABELS[name]) for name in numbers))
+        numbers = [name for name in self.summary.varying if any(name == n for _, n in effects)]
+        columns = (
+            Column("Parameter", numeric=False),
+            *(Column(_LABELS[name]) for name in numbers),
+        )
         rows = tuple(
             (plain(key), *(_share(effects.get((key, name))) for name in numbers))
             for key in self.summary.keys
@@ -103,6 +118,8 @@ class SweepPage:
         return Table(columns, rows)
 
     def _points(self, points: list[Point]) -> Table:
+        several = len(self.summary.points) > 1
+        numbers = self.summary.varying if several else list(self.summary.points[0].means)
         return Table.of_columns(
             *(
                 (
@@ -113,49 +130,24 @@ class SweepPage:
             ),
             *(
                 (
-                    Column(_LABELS[name], unit_of(f"x_{name}")),
+                    Column(_LABELS[name], _unit(name)),
                     [number(p.means[name]) if name in p.means else NOTHING for p in points],
                 )
-                for name in NUMBERS
+                for name in numbers
             ),
         )
 
-    def _chart(self, across: str, up: str) -> Chart:
-        """A scatter plot of all points, with the Pareto-optimal ones in colour."""
-        points = [
-            point
-            for point in self.summary.points
-            if all(math.isfinite(point.means.get(name, math.nan)) for name in (across, up))
-        ]
-        marks = []
-        for is_best, role, legend in ((False, "muted", "others"), (True, "run1", "Pareto-optimal")):
-            places = [(p.means[across], p.means[up]) for p in points if p.best == is_best]
-            if places:
-                marks.append(dots(places, role, legend, "large" if is_best else "faint"))
-        best = "; ".join(
-            f"{_describe(p)}: {format_number(p.means[across])}, {format_number(p.means[up])}"
-            for p in points
-            if p.best
-        )
-        title = f"{_AXES[up]} against {_AXES[across]}; Pareto-optimal: {best}"
-        x, y = (Axis(_AXES[n], limits=_limits([p.means[n] for p in points])) for n in (across, up))
-        return Chart(f"sweep-{across}-{up}", x, y, marks, title, height=252, grid="both")
 
-
-def _limits(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values, default=0.0), max(values, default=0.0)
-    room = 0.06 * (high - low) or 0.05 * high or 1.0
-    return low - room, high + room
+def _unit(name: str) -> str:
+    return _UNITS.get(name) or unit_of(name)
 
 
 def _share(effect: Effect | None) -> str:
     if effect is None:
         return NOTHING
+    if effect.low < _SHARE_SHOWN:
+        return f"under {max(effect.high, _SHARE_SHOWN):.0%}"
     return f"{effect.share:.0%} ({effect.low:.0%} to {effect.high:.0%})"
-
-
-def _describe(point: Point) -> str:
-    return ", ".join(f"{label(key)} {_format(value)}" for key, value in point.values.items())
 
 
 def _format(value: Any) -> str:

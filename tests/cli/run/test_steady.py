@@ -42,7 +42,8 @@ def test_cache_prints_the_documented_keys(ssdlab: Program, tmp_path: Path) -> No
     [
         (("--spare", "7"), "--spare is '7'"),
         (("--spare", "28%,7%"), "--spare is"),
-        (("--region", "2GiB"), "--region is 2GiB"),
+        (("--size", "2GiB"), "--size is 2GiB"),
+        (("--region", "2GiB"), "--size is 2GiB"),
         (("--block-size", "3KiB"), "--block-size is 3 KiB"),
         (("--pattern", "spiral"), "--pattern is 'spiral'"),
         (("--drive-writes", "0"), "--drive-writes is 0"),

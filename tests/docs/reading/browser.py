@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,12 +66,21 @@ def look(pages: Sequence[Path], folder: Path) -> tuple[list[Seen], list[str]]:
 
     Skips the test where no Chromium is installed.
     """
+    script = _SCRIPT.replace("PAGES", json.dumps([page.resolve().as_uri() for page in pages]))
+    answer, console = run_script(script.replace("WIDTHS", json.dumps(WIDTHS)), folder)
+    return [Seen(**each) for each in answer], console
+
+
+def run_script(page: str, folder: Path) -> tuple[Any, list[str]]:
+    """What a page writes as JSON into its element `seen`, and what the console says.
+
+    Skips the test where no Chromium is installed.
+    """
     found = [name for name in _NAMES if shutil.which(name)]
     if not found:
         pytest.skip(f"needs {_NAMES[0]}, which is not installed")
-    script = _SCRIPT.replace("PAGES", json.dumps([page.resolve().as_uri() for page in pages]))
     frames = folder / "frames.html"
-    frames.write_text(script.replace("WIDTHS", json.dumps(WIDTHS)))
+    frames.write_text(page)
     options = ["--headless=new", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
     options += ["--allow-file-access-from-files", "--virtual-time-budget=600000", "--dump-dom"]
     if os.geteuid() == 0:
@@ -85,4 +95,4 @@ def look(pages: Sequence[Path], folder: Path) -> tuple[list[Seen], list[str]]:
     hit = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)
     assert hit, f"{done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return [Seen(**each) for each in json.loads(html.unescape(hit[1]))], console
+    return json.loads(html.unescape(hit[1])), console

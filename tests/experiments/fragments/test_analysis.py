@@ -46,6 +46,24 @@ def _row(phase: str, degree: int, depth: int, repeat: int, read_ms: float) -> St
     )
 
 
+@pytest.mark.parametrize(
+    ("alone_ms", "expected"), [(8.0, "die conflicts"), (12.0, "die conflicts"), (14.0, None)]
+)
+def test_conflicts_must_exceed_what_distant_pieces_cost_where_nothing_conflicts(
+    alone_ms: float, expected: str | None
+) -> None:
+    # At depth 32, pieces take 10 ms more; at depth 1, this much more than the 8 ms of the commands.
+    pieces: Repeats = ((alone_ms, alone_ms), (14.0, 14.0))
+    commands: Repeats = ((8.0, 8.0), (4.0, 4.0))
+    whole: Repeats = ((5.0, 5.0), (4.0, 4.0))
+    times = {("worst", 256): pieces, ("in order", 256): commands, ("in order", 1): whole}
+    conclusion = conclude(_evidence(times))
+    cause = conclusion.findings["cause_depth_32"]
+    assert cause.value == conclusion.findings["cause"].value == expected
+    assert (expected is None) == ("look up its map" in cause.why)
+    assert (expected is None) == ("queue depth 32 (cause undetermined)" in conclusion.verdict)
+
+
 def test_time_that_the_commands_take_on_a_contiguous_file_too_is_splitting() -> None:
     slow: Repeats = ((30.0, 31.0), (4.0, 4.1))
     times = {("worst", 256): slow, ("in order", 1): FAST, ("in order", 256): slow}

@@ -226,6 +226,21 @@ def test_a_smaller_size_or_distance_leaves_the_degrees_that_have_room() -> None:
     assert degrees(Fragments(size="136MiB", quick=True)) == (1, 8, 16)
 
 
+def test_look_ups_of_the_map_are_not_reported_as_conflicts(
+    twin: Callable[..., str], tmp_path: Path
+) -> None:
+    text = Path(twin(2).removeprefix("twin:")).read_text()
+    text = text.replace("planes = 1", "planes = 4").replace('page = "32 KiB"', 'page = "4 KiB"')
+    # Two dies in turn, whatever the gaps: nothing conflicts more than in a file in one piece.
+    plan = Plan((1, 256), ("worst",), 3 * MIB + 32 * KIB, repeats=2, twin_host=NO_HOST)
+    causes = []
+    for number, section in enumerate(("[ftl]", '[ftl]\nmap_cache = "64 KiB"')):
+        path = tmp_path / f"map {number}.toml"
+        path.write_text(text.replace("[ftl]", section))
+        causes.append(_values(conclude(_run(f"twin:{path}", plan)))["cause_depth_32"])
+    assert causes == ["none", None]
+
+
 def test_data_in_an_slc_cache_does_not_change_the_slowdown(
     twin: Callable[..., str], tmp_path: Path
 ) -> None:

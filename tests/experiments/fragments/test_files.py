@@ -19,16 +19,19 @@ from ssdlab.device import Drive
 from ssdlab.errors import Interrupted, TargetError
 from ssdlab.experiments.fragments import files
 from ssdlab.experiments.fragments import measure as measure_module
+from ssdlab.experiments.fragments import plan as fragments_plan
 from ssdlab.experiments.fragments.analysis import conclude
 from ssdlab.experiments.fragments.layout import Pieces, gaps_between
 from ssdlab.experiments.fragments.measure import Plan, measure
-from ssdlab.experiments.fragments.plan import Order
+from ssdlab.experiments.fragments.parameters import Fragments
+from ssdlab.experiments.fragments.plan import NO_COLLAPSE, Order
 from ssdlab.runner import open_target
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.progress import Listener, silent
 from ssdlab.runner.resume import ResumeState
 from ssdlab.runner.session import RunSession
-from ssdlab.target import Consent, parse_target
+from ssdlab.storage_stack.mounts import mount_of
+from ssdlab.target import Consent, Directory, Twin, parse_target
 
 KIB, MIB = 1 << 10, 1 << 20
 # 16 MiB is written for each layout.
@@ -179,3 +182,14 @@ def test_fragmented_free_space_is_refused_in_one_line(
 def test_a_full_file_system_is_refused_in_one_line(make_filesystem: Callable[..., Path]) -> None:
     folder = make_filesystem("ext4", 96)
     assert "has no room" in _refused(folder, SMALL)
+
+
+@pytest.mark.parametrize("fs_type", sorted(NO_COLLAPSE))
+def test_a_file_system_that_cannot_cut_ranges_out_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fs_type: str
+) -> None:
+    mount = replace(mount_of(tmp_path), fs_type=fs_type)
+    monkeypatch.setattr(fragments_plan, "mount_of", lambda _path: mount)
+    with pytest.raises(TargetError, match=f"fragments does not support {fs_type}"):
+        fragments_plan.plan(Fragments(), Directory(str(tmp_path)), 0)
+    fragments_plan.plan(Fragments(), Twin("toshiba-xg5"), 0)

@@ -330,7 +330,7 @@ def test_the_region_is_the_whole_drive_by_default_and_at_most() -> None:
     twin = Twin("toshiba-xg5", 256 * MIB)
     assert plan(Steady(), twin, 0).region == twin.capacity_bytes // MIB * MIB
     assert plan(Steady(quick=True), Directory("."), 0).region == 512 * MIB
-    with pytest.raises(UsageError, match=r"--region is 1GiB; .* at most 256 MiB, the drive's size"):
+    with pytest.raises(UsageError, match=r"--size is 1GiB; .* at most 256 MiB, the drive's size"):
         plan(Steady(region="1GiB"), twin, 0)
 
 

@@ -24,6 +24,7 @@ SLC = '[slc]\nsize = "64 MiB"\nprogram = "200 us"\n'
 DIRECT = {
     *("sequential", "random 4k", "random 4k x64", "access time", "random 4k dsync"),
     *("sequential zeros", "random 4k zeros", "random 4k x64 zeros"),
+    *("sequential x1", "random 4k x32"),
 }
 
 
@@ -76,6 +77,9 @@ def test_deep_queues_and_large_requests_are_faster_and_dsync_is_slower() -> None
     read = {test: _row(conclusion, test, "read")["mean"] for test in ("sequential", "random 4k")}
     assert read["sequential"] > 10 * read["random 4k"]
     assert _row(conclusion, "random 4k x64", "read")["mean"] > 10 * read["random 4k"]
+    assert _row(conclusion, "sequential x1", "read")["mean"] < read["sequential"]
+    middle = _row(conclusion, "random 4k x32", "read")["mean"]
+    assert read["random 4k"] < middle < _row(conclusion, "random 4k x64", "read")["mean"]
     write = _row(conclusion, "random 4k", "write")["mean"]
     assert _row(conclusion, "random 4k dsync", "write")["mean"] < write / 10
     assert 60 < _row(conclusion, "access time", "read")["mean"] < 150

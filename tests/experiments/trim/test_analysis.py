@@ -161,3 +161,10 @@ def test_an_interrupted_run_has_no_findings(virtual: bool) -> None:
     conclusion = conclude(evidence)
     assert conclusion.findings == {}
     assert conclusion.verdict.startswith("Interrupted before")
+
+
+def test_blocks_that_cannot_be_read_back_are_named_with_the_reason() -> None:
+    assert _concluded(sent={"sda": 0.0}).verdict == (
+        "Undecided whether discards reach the flash: few or no discards were counted, and the "
+        "blocks cannot be read back (/dev/dm-1 cannot be opened; run this as root)."
+    )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, cast
 import typer
 from typer.core import TyperCommand
 
-from ssdlab.cli import options
+from ssdlab.cli import exports, options
 from ssdlab.cli.options import OutputOptions
 from ssdlab.runner.parameters import Field, Parameters
 from ssdlab.target import NO_CONSENT, RESULTS
@@ -24,7 +24,9 @@ _SHARED: Final[tuple[tuple[str, Any, Any], ...]] = (
     ("json", options.Json, False),
     ("quiet", options.Quiet, False),
     ("yes", options.Yes, False),
-    ("html", options.Html, None),
+    ("html", exports.Html, None),
+    ("markdown", exports.Markdown, None),
+    ("csv", exports.Csv, None),
 )
 """Options that every experiment has: name, annotation, default."""
 
@@ -48,7 +50,8 @@ def experiment_command(
 
         values = parameters(**_values(parameters, arguments))
         output = OutputOptions(
-            *(arguments[name] for name in ("out", "json", "quiet", "yes", "html"))
+            **{name: arguments[name] for name in ("out", "json", "quiet", "yes")},
+            exports=exports.Exports(*(arguments[name] for name in ("html", "markdown", "csv"))),
         )
         if without_targets is not None and not arguments["targets"]:
             return without_targets(values, output)
@@ -98,7 +101,7 @@ def _option(field: Field) -> inspect.Parameter:
     if described.spelling is not None:
         default = described.spelling.write(field.default)
     name = described.off or field.option
-    option = typer.Option(name, metavar=described.metavar, help=described.help)
+    option = typer.Option(name, *described.also, metavar=described.metavar, help=described.help)
     annotation = cast("Any", Annotated)[_type_of(field), option]
     return _keyword(_argument_name(field), annotation, False if described.off else default)
 
@@ -136,7 +139,12 @@ app = typer.Typer(add_completion=False)
     epilog="Example: ssdlab run resume ssdlab-runs/20261121-101500-aging-data-3f2a",
 )
 def run(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="The folder of a run.", autocompletion=options.complete_run
+        ),
+    ],
     *,
     destroy_data: options.DestroyData = NO_CONSENT,
     json: options.Json = False,

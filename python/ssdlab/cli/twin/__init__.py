@@ -7,7 +7,7 @@ from ssdlab.cli.lazy import Member, lazy_group
 _PROFILES = "ssdlab.cli.twin.profiles"
 
 app = lazy_group(
-    "List, show, check and fit the profiles of twins.",
+    "List, show, check, make and fit the profiles of twins.",
     "ssdlab twin show toshiba-xg5",
     {
         "list": Member(_PROFILES, "List the shipped twins and their errors in published tables."),
@@ -15,6 +15,10 @@ app = lazy_group(
         "check": Member(
             _PROFILES,
             "Check a profile: names the first key that is wrong and what it may be (status 2).",
+        ),
+        "new": Member(
+            "ssdlab.cli.twin.new",
+            "Make a generic twin from what a data sheet says, and show how little that is.",
         ),
         "for": Member(
             "ssdlab.cli.twin.relatives",
@@ -34,6 +38,13 @@ app = lazy_group(
         "what-if": Member(
             "ssdlab.cli.twin.what_if",
             "Predict the effect of a change to a twin: two runs and a comparison.",
+        ),
+        "submit": Member(
+            "ssdlab.cli.twin.share",
+            "Write an anonymous bundle: a fitted twin, its measurements and its errors.",
+        ),
+        "add": Member(
+            "ssdlab.cli.twin.share", "Check a bundle and add its twin to your own, as twin:NAME."
         ),
         "validate": Member(
             "ssdlab.cli.twin.validate",

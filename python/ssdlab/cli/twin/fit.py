@@ -6,24 +6,27 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from ssdlab import profiles
 from ssdlab.cli import bar, options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
+from ssdlab.report.table import print_table
 from ssdlab.runner.progress import Listener, Report
+from ssdlab.view import Column, Table
 
 if TYPE_CHECKING:
     from ssdlab.fit.fitted import Fitted
     from ssdlab.fit.parameters import Estimate
 
 app = typer.Typer(add_completion=False)
+MISSED: Final = 0.1
+"""A fitted value that is off by more than this share is reported."""
+MISSED_NAMED: Final = 3
 
 
 @app.command(
@@ -143,8 +146,8 @@ def _print_json(fitted: Fitted, out: Path) -> None:
 def _print_fit(fitted: Fitted, out: Path) -> None:
     console = Console()
     if fitted.checks:
-        console.print(_errors_table(fitted))
-    console.print(_parameters_table(fitted))
+        print_table(_errors_table(fitted), console)
+    print_table(_parameters_table(fitted), console)
     console.print(_assumptions(fitted), markup=False)
     for warning in _warnings(fitted):
         console.print(f"warning: {warning}", style="yellow", markup=False)
@@ -154,30 +157,32 @@ def _print_fit(fitted: Fitted, out: Path) -> None:
 def _errors_table(fitted: Fitted) -> Table:
     from ssdlab.wording import label, number, unit_of
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in ("experiment", "case", ""):
-        table.add_column(title, overflow="fold")
-    for title in ("measured", "twin", "error", ""):
-        table.add_column(title, justify="right", no_wrap=True)
+    texts = (Column(title, numeric=False) for title in ("experiment", "case", "number"))
+    numbers = (Column(title) for title in ("measured", "twin", "error"))
+    rows = []
     for check in fitted.checks:
         cell = check.cell
         case = f"{cell.label} MiB" if check.experiment == "aging" else cell.label
-        name = f"{label(cell.name).lower()}, {cell.unit or unit_of(cell.name)}"
-        numbers = (number(cell.value), number(check.twin), f"{check.error:+.1%}")
-        table.add_row(check.experiment, case, name, *numbers, check.note)
-    return table
+        name = ", ".join(filter(None, (label(cell.name), cell.unit or unit_of(cell.name))))
+        values = (number(cell.value), number(check.twin), f"{check.error:+.1%}")
+        rows.append((check.experiment, case, name, *values, check.note))
+    return Table((*texts, *numbers, Column("note", numeric=False, minor=True)), tuple(rows))
 
 
 def _parameters_table(fitted: Fitted) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in ("key", "start", "fitted", "95 % interval"):
-        table.add_column(title, overflow="fold")
+    columns = (
+        Column("key", numeric=False),
+        Column("start", minor=True),
+        Column("fitted"),
+        Column("95 % interval"),
+    )
+    rows = []
     for parameter in fitted.parameters:
         interval = f"{_format(parameter.low)} to {_format(parameter.high)}"
         if parameter.low == parameter.high == parameter.value:
             interval = "none but this"
-        table.add_row(parameter.key, _format(parameter.start), _format(parameter.value), interval)
-    return table
+        rows.append((parameter.key, _format(parameter.start), _format(parameter.value), interval))
+    return Table(columns, tuple(rows))
 
 
 def _assumptions(fitted: Fitted) -> str:
@@ -192,8 +197,31 @@ def _assumed(key: str, value: Any) -> str:
 
 
 def _warnings(fitted: Fitted) -> list[str]:
-    """A sentence for each number that the results do not determine."""
-    return [_warning(fitted, each) for each in fitted.parameters if not each.determined]
+    """Values that the twin misses, and a sentence for each number that is not determined."""
+    missed = _missed(fitted)
+    unknown = [_warning(fitted, each) for each in fitted.parameters if not each.determined]
+    return [missed, *unknown] if missed else unknown
+
+
+def _missed(fitted: Fitted) -> str:
+    """The fitted values that the twin misses by more than `MISSED`, worst first; "" if none."""
+    from ssdlab.fit.fitted import HELD_OUT
+
+    used = [check for check in fitted.checks if check.note != HELD_OUT]
+    missed = sorted(
+        (check for check in used if abs(check.error) > MISSED), key=lambda each: -abs(each.error)
+    )
+    if not missed:
+        return ""
+    worst = ", ".join(
+        f"{each.experiment} {each.cell.label} {each.error:+.1%}" for each in missed[:MISSED_NAMED]
+    )
+    more = f" and {len(missed) - MISSED_NAMED} more" if len(missed) > MISSED_NAMED else ""
+    return (
+        f"{len(missed)} of {len(used)} values of the twin are off by more than {MISSED:.0%} "
+        f"({worst}{more}): the numbers that they depend on may lie outside their "
+        "intervals; try another --start profile, or repeat these results"
+    )
 
 
 def _warning(fitted: Fitted, each: Estimate) -> str:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from ssdlab import profiles
 from ssdlab.cli import options
+from ssdlab.cli.output import write_out
+from ssdlab.errors import UsageError
+from ssdlab.report.table import print_table
 from ssdlab.units import format_size
+from ssdlab.view import Column, Table
+from ssdlab.wording import NOTHING
 
 if TYPE_CHECKING:
     from ssdlab.fit.published import TableErrors
@@ -23,7 +28,7 @@ app = typer.Typer(add_completion=False)
 
 @app.command(name="list", epilog="Example: ssdlab twin list --json")
 def list_twins(*, json: options.Json = False) -> None:
-    """List the shipped twins and their errors in published tables.
+    """List the shipped twins and their errors in published tables, then your own twins.
 
     One line for each published table that contains the drive. `error` is the mean error of the
     twin's values, with the worst one in parentheses; `fitted` says whether the twin was fitted to
@@ -33,7 +38,9 @@ def list_twins(*, json: options.Json = False) -> None:
     from ssdlab.fit.published import stored_errors
 
     errors = stored_errors()
-    twins = {name: describe_twin(name, profiles.load(name)) for name in profiles.names()}
+    names = [*profiles.names(), *profiles.own_names()]
+    errors |= {name: [] for name in profiles.own_names()}
+    twins = {name: describe_twin(name, profiles.load(name)) for name in names}
     if json:
         rows = [
             {"name": name, **twin, "tables": [asdict(error) for error in errors[name]]}
@@ -41,28 +48,29 @@ def list_twins(*, json: options.Json = False) -> None:
         ]
         _print_json({"twins": rows})
         return
-    table = Table(box=box.SIMPLE_HEAD, padding=0)
-    table.add_column("name", no_wrap=True)
-    for title in ("capacity", "spare", "dies"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("table", no_wrap=True)
-    table.add_column("error", justify="right", no_wrap=True)
-    table.add_column("fitted", no_wrap=True)
-    for name, twin in twins.items():
-        size, spare = format_size(twin["capacity_bytes"]), f"{twin['spare']:.1%}"
-        table.add_row(name, size, spare, str(twin["dies"]), *_error_cells(errors[name]))
-    console = Console()
-    wide = console.options.update(width=1000)
-    while len(table.columns) > 1 and console.measure(table, options=wide).maximum > console.width:
-        table.columns.pop()  # rather than cut every cell
-    console.print(table)
+    columns = (
+        Column("name", numeric=False),
+        Column("capacity"),
+        Column("spare", minor=True),
+        Column("dies", minor=True),
+        Column("table", numeric=False, minor=True),
+        Column("error"),
+        Column("fitted", numeric=False, minor=True),
+    )
+    cells = [row for name, twin in twins.items() for row in _rows(name, twin, errors[name])]
+    print_table(Table(columns, tuple(cells)), Console())
 
 
-def _error_cells(errors: list[TableErrors]) -> tuple[str, str, str]:
-    """The cells of the columns `table`, `error` and `fitted`, with a line for each table."""
-    values = (f"{error.mean_error:.1%} ({error.worst_error:.0%})" for error in errors)
-    fitted = ("yes" if error.fitted else "no" for error in errors)
-    return "\n".join(error.table for error in errors), "\n".join(values), "\n".join(fitted)
+def _rows(name: str, twin: dict[str, Any], errors: list[TableErrors]) -> Iterator[tuple[str, ...]]:
+    """A row for each published table of a twin; only the first one names the twin."""
+    size, spare = format_size(twin["capacity_bytes"]), f"{twin['spare']:.1%}"
+    head: tuple[str, ...] = (name, size, spare, str(twin["dies"]))
+    if not errors:
+        yield (*head, NOTHING, NOTHING, NOTHING)
+    for error in errors:
+        value = f"{error.mean_error:.1%} ({error.worst_error:.0%})"
+        yield (*head, error.table, value, "yes" if error.fitted else "no")
+        head = ("",) * len(head)
 
 
 @app.command(name="show", epilog="Example: ssdlab twin show toshiba-xg5 --capacity 8GiB")
@@ -77,10 +85,20 @@ def show(
     ],
     *,
     capacity: options.Capacity = None,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="Print the profile itself, to copy and change.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Show a twin's numbers, and the source of each."""
     text, scaled = profiles.load(name), options.size_of(capacity)
+    if toml:
+        if json or capacity:
+            raise UsageError(
+                "--toml prints the profile as it is; give it without --json and --capacity"
+            )
+        write_out(text)
+        return
     from ssdlab.device import describe_twin
     from ssdlab.profiles.toml_edit import list_values
 
@@ -92,7 +110,7 @@ def show(
     console = Console()
     console.print(f"[bold]{twin['model']}[/bold]  ({name})")
     console.print(_summary_table(twin))
-    console.print(_sources_table(numbers))
+    print_table(_sources_table(numbers), console)
 
 
 @app.command(name="check", epilog="Example: ssdlab twin check mine.toml")
@@ -120,14 +138,13 @@ def check(
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    from ssdlab.cli.output import write_out
     from ssdlab.records import encode_json
 
     write_out(encode_json(document))
 
 
-def _summary_table(twin: dict[str, Any]) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+def _summary_table(twin: dict[str, Any]) -> RichTable:
+    table = RichTable(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_row("capacity", format_size(twin["capacity_bytes"]))
     table.add_row("flash", format_size(twin["flash_bytes"]))
     spare = twin["spare"]
@@ -141,11 +158,10 @@ def _summary_table(twin: dict[str, Any]) -> Table:
 
 
 def _sources_table(numbers: list[dict[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in ("key", "value", "kind", "source"):
-        table.add_column(title, overflow="fold")
+    columns = [Column(title, numeric=False) for title in ("key", "value", "kind", "source")]
+    rows = []
     for entry in numbers:
         value = entry["value"]
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        table.add_row(entry["key"], text, entry["kind"], entry["source"])
-    return table
+        rows.append((entry["key"], text, entry["kind"], entry["source"]))
+    return Table(tuple(columns), tuple(rows))

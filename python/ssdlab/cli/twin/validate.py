@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 
 if TYPE_CHECKING:
-    from ssdlab.fit.validation import Comparison, Summary
+    from ssdlab.fit.validation.comparison import Comparison, Item
+    from ssdlab.fit.validation.report import ValidationReport
 
 app = typer.Typer(add_completion=False)
 
@@ -25,41 +24,61 @@ app = typer.Typer(add_completion=False)
 def validate(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Twins or drives of the tables; default: all."),
+        typer.Argument(
+            metavar="[NAME|FILE]...",
+            help="Drives of the tables (default: all), your own profile, or your own table.",
+        ),
     ] = None,
     *,
     table: Annotated[
         list[str] | None,
         typer.Option(metavar="TABLE", help="Only this table, such as aging; may be repeated."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the tables and pictures to a page.")
+    ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Compare published figures of real drives with those of their twins.
 
-    Each figure is *fitted* (the twin was made from this table), or *predicted*. All tables take a
-    few minutes.
+    Each figure is *fitted* (the twin was made from it), or *predicted*. A profile is compared with
+    the tables of its model, or with the rows that are named. All tables take a few minutes.
     """
-    from ssdlab.fit.validation import compare_all, select, summaries
+    from ssdlab.fit.validation.comparison import select
+    from ssdlab.fit.validation.report import ValidationReport
+    from ssdlab.report import render_group, write_html
 
-    pairs = select(names or (), table or ())
-    console, comparisons = Console(stderr=True), []
-    for comparison in compare_all(pairs, min(len(pairs), os.cpu_count() or 1)):
-        comparisons.append(comparison)
-        if not quiet:
-            done = f"{len(comparisons)} of {len(pairs)}: {comparison.table}, {comparison.drive}"
-            console.print(done, markup=False, highlight=False)
-    order = {pair: at for at, pair in enumerate(pairs)}
-    comparisons.sort(key=lambda each: order[each.table, each.name])
+    items = select(names or (), table or ())
+    options.require_folder_of(html)
+    report = ValidationReport(_compare(items, quiet=quiet))
+    if html is not None:
+        write_html([], html, report)
     if json:
         from ssdlab.records import encode_json
 
-        write_out(encode_json(_document(comparisons, summaries(comparisons))))
+        write_out(encode_json(_document(report)))
         return
-    _print(comparisons, summaries(comparisons))
+    console = Console()
+    render_group(report, console)
+    if html is not None:
+        console.print(f" {html.resolve()}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _document(comparisons: list[Comparison], totals: list[Summary]) -> dict[str, Any]:
+def _compare(items: list[Item], *, quiet: bool) -> list[Comparison]:
+    """The comparisons in the order of the items; prints each as it is complete."""
+    from ssdlab.fit.validation.comparison import compare_all
+
+    console, done = Console(stderr=True), {}
+    for comparison in compare_all(items, min(len(items), os.cpu_count() or 1)):
+        done[comparison.command] = comparison
+        if not quiet:
+            text = f"{len(done)} of {len(items)}: {comparison.table}, {comparison.drive}"
+            console.print(text, markup=False, highlight=False)
+    return [done[item.command] for item in items]
+
+
+def _document(report: ValidationReport) -> dict[str, Any]:
     figures = [
         {
             "name": each.name,
@@ -67,30 +86,12 @@ def _document(comparisons: list[Comparison], totals: list[Summary]) -> dict[str,
             "table": each.table,
             **asdict(figure),
             "error": figure.error,
+            "source": each.source,
             "command": each.command,
         }
-        for each in comparisons
+        for each in report.comparisons
         for figure in each.figures
     ]
-    return {"figures": figures, "summary": [asdict(total) for total in totals]}
-
-
-def _print(comparisons: list[Comparison], totals: list[Summary]) -> None:
-    console = Console(file=sys.stdout)
-    for each in comparisons:
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), title_justify="left")
-        table.title = f"{each.drive}: {each.command}"
-        table.add_column("figure")
-        for title in ("published", "twin", "error"):
-            table.add_column(title, justify="right", no_wrap=True)
-        table.add_column("role", no_wrap=True)
-        for figure in each.figures:
-            cells = (f"{figure.published:.4g}", f"{figure.twin:.4g}", f"{figure.error:+.1%}")
-            table.add_row(figure.label, *cells, figure.role)
-        console.print(table)
-    for total in totals:
-        console.print(
-            f"{total.role}: figures {total.figures}, drives {total.drives}, mean error "
-            f"{total.mean_error:.1%}, worst {total.worst_error:.1%}",
-            highlight=False,
-        )
+    drives = len({each.drive for each in report.comparisons})
+    summary = [asdict(total) for total in report.totals]
+    return {"figures": figures, "drives": drives, "summary": summary}

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
 from ssdlab import profiles
-from ssdlab.cli import options
+from ssdlab.cli import exports, options
 from ssdlab.cli.lazy import LazyGroup
-from ssdlab.cli.output import write_out
 from ssdlab.cli.run import app as experiments
 from ssdlab.errors import UsageError
 from ssdlab.target import RESULTS, Twin, parse_profile
@@ -48,7 +46,11 @@ def what_if(
     *,
     change: Annotated[
         list[str],
-        typer.Option(metavar="KEY=VALUE", help="A number to change, such as ftl.spare=0.27."),
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A number to change, such as ftl.spare=0.27.",
+            autocompletion=options.complete_change,
+        ),
     ],
     run: Annotated[
         str,
@@ -56,9 +58,9 @@ def what_if(
     ],
     capacity: options.Capacity = None,
     quick: options.Quick = False,
-    html: Annotated[
-        Path | None, typer.Option(help="Write the comparison to ONE HTML file.")
-    ] = None,
+    html: exports.Html = None,
+    markdown: exports.Markdown = None,
+    csv: exports.Csv = None,
     out: options.Out = RESULTS,
     seed: options.Seed = 0,
     json: options.Json = False,
@@ -70,13 +72,14 @@ def what_if(
     Shows findings and measures side by side, with ratios, and 95 % intervals where both runs have
     them. The changed profile is stored with the runs.
     """
+    files = exports.Exports(html, markdown, csv)
+    files.check(json=json)
     name = parse_profile(profile)
     command = _parse_run(run)
     original = profiles.load(name)
     from ssdlab.cli.run_experiment import collect_runs
     from ssdlab.fit.change import apply_changes
-    from ssdlab.records import encode_json, make_folder, run_name, utc_now
-    from ssdlab.report import render_group, write_html
+    from ssdlab.records import make_folder, run_name, utc_now
 
     text, changes = apply_changes(name, original, change)
     folder = make_folder(out, run_name("what-if", name.removesuffix(".toml"), utc_now()))
@@ -92,16 +95,9 @@ def what_if(
     if len(runs) < 2:
         return int(status or 0)
     comparison = _compare(changes, runs)
-    if html is not None:
-        write_html(list(comparison.runs), html, comparison)
-    if json:
-        write_out(encode_json(as_json(comparison, changes, file)))
-        return int(status or 0)
-    console = Console()
-    render_group(comparison, console)
-    console.print(f" {file}: the changed profile", markup=False, highlight=False, soft_wrap=True)
-    if html is not None:
-        console.print(f" {html.resolve()}", markup=False, highlight=False, soft_wrap=True)
+    document = as_json(comparison, changes, file)
+    rows, places = document["contrasts"], [f"{file}: the changed profile"]
+    files.show(comparison, comparison.runs, rows, document if json else None, places)
     return int(status or 0)
 
 

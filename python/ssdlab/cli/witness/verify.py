@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from ssdlab.cli.output import write_out
 from ssdlab.cli.witness import options
@@ -22,6 +20,8 @@ from ssdlab.cli.witness.options import (
     witness_from,
 )
 from ssdlab.errors import UsageError
+from ssdlab.report.table import print_table
+from ssdlab.view import Column, Table
 from ssdlab.witness.limits import SECTOR, SUFFIX
 
 if TYPE_CHECKING:
@@ -171,14 +171,13 @@ def report(
 def _print_findings(summary: dict[str, Any], targets: list[str]) -> None:
     console = Console()
     print_line(console, ", ".join(targets))
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in ("finding", "value", "95 %", "why"):
-        table.add_column(title, overflow="fold")
+    columns = [Column(title, numeric=False) for title in ("finding", "value", "95 %", "why")]
+    rows = []
     for name, finding in summary["findings"].items():
         low, high = finding["low"], finding["high"]
         bounds = "" if high is None else f"{low or 0:.2g} ... {high:.2g}"
-        table.add_row(name, _value(finding["value"]), bounds, finding["why"])
-    console.print(table)
+        rows.append((name, _value(finding["value"]), bounds, finding["why"]))
+    print_table(Table(tuple(columns), tuple(rows)), console)
     for warning in summary["warnings"]:
         print_line(console, f"warning: {warning}")
     print_line(console, summary["verdict"])

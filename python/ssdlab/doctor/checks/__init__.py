@@ -8,6 +8,7 @@ Pure functions: a snapshot read on one machine can be checked on another.
     room        full file systems, the drive's spare, swap
     wear        SMART health
     attached    arrays, paths, links, loop and virtual disks
+    zfs         pools: blocks, synchronous writes, log drives, the ARC
     files       fragments, and regions that read slowly
     drives      power-loss protection and flash size by drive model
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ssdlab.doctor.checks import attached, caching, discard, files, layout, room, wear
+from ssdlab.doctor.checks import attached, caching, discard, files, layout, room, wear, zfs
 from ssdlab.doctor.checks.verdict import SEVERITIES, Severity, Verdict
 from ssdlab.records import Finding
 from ssdlab.snapshot import Snapshot
@@ -26,7 +27,7 @@ __all__ = ["SEVERITIES", "Severity", "Verdict", "findings", "judge", "summary"]
 
 _CHECKS: Final[tuple[Callable[[Snapshot], Iterator[Verdict]], ...]] = (
     *(wear.judge, caching.judge, discard.judge, layout.judge),
-    *(room.judge, attached.judge, files.judge),
+    *(room.judge, attached.judge, zfs.judge, files.judge),
 )
 
 

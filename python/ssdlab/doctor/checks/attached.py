@@ -17,11 +17,18 @@ _NO_DRIVE: Final = ("memory", "pseudo", "network", "stacked")
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
     """Codes: no-drive, virtual, rotating, array-degraded, array-busy, single-path, link-slow, ...
 
-    Further codes: loop-buffered, usb, file-system-costs.
+    Further codes: loop-buffered, firmware-raid, raid-volume, resync-fills, zoned, usb-one-command,
+    layer-unknown.
     """
     yield from _no_drive(snapshot)
     for device in snapshot.devices:
         yield from _array(device)
+        yield from _firmware_raid(snapshot, device)
+        yield from _resync_fills(snapshot, device)
+        yield from _raid_volume(snapshot, device)
+        yield from _zoned(device)
+        yield from _usb(snapshot, device)
+        yield from _unknown(device)
         yield from _paths(device)
         yield from _loop(snapshot, device)
         yield from _link(snapshot, device)
@@ -74,11 +81,148 @@ def _array(device: Device) -> Iterator[Verdict]:
             where=device_label(device),
             says=f"The array is running a {device.array_action}.",
             evidence=f"md/sync_action is {device.array_action}",
-            costs="it takes part of each drive's throughput; a resync also writes every block, so "
-            "trimmed blocks count as used again",
+            costs="it takes part of each drive's throughput; a resync may write every block, so "
+            "that trimmed blocks count as used again",
             remedy="cat /proc/mdstat; when it has finished: sudo fstrim -av",
             value=device.array_action,
         )
+
+
+_FIRMWARE: Final = {"imsm": "Intel RST (IMSM)", "ddf": "DDF"}
+
+
+def _firmware_raid(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
+    name = _FIRMWARE.get(device.array_metadata or "")
+    if device.layer == "dmraid":
+        name = "BIOS"
+    if name is None or device.array_level == "container":
+        return
+    level = device.array_level or "an array"
+    assembled = "dmraid" if device.layer == "dmraid" else "mdadm"
+    yield Verdict(
+        code="firmware-raid",
+        severity="note",
+        where=device_label(device),
+        says=f"This is a firmware RAID ({name}), {level} on {', '.join(device.below)}.",
+        evidence=f"md/metadata_version is external, {device.array_metadata}"
+        if assembled == "mdadm"
+        else "its dm/uuid begins with DMRAID-",
+        costs=f"here Linux ({assembled}) passes TRIM as for its own arrays; the same array under "
+        "another system passes it only if that system's driver does for this level",
+        remedy=f"sudo mdadm --detail {device.node}" if assembled == "mdadm" else "sudo dmraid -s",
+        proof=f"sudo ssdlab run trim {experiment_target(snapshot)}",
+        value=device.array_metadata or "dmraid",
+    )
+
+
+_REDUNDANT: Final = frozenset({"raid1", "raid10", "raid4", "raid5", "raid6"})
+
+
+def _resync_fills(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
+    """A resync writes whole members, also their unused blocks; only a TRIM undoes that.
+
+    Seen with Linux 6.12 on twins: initialising RAID 1 wrote all of them, RAID 10 of trimmed drives
+    nothing, because it compares first.
+    """
+    if device.array_level not in _REDUNDANT or device.controller:
+        return
+    members = [lower for name in device.below if (lower := snapshot.device(name))]
+    if members and all(is_rotating(member) for member in members):
+        return
+    passes = bool(device.discard_max_bytes)
+    points = [mount.mount_point for mount in snapshot.mounts]
+    trim = "; ".join(f"sudo fstrim -v {point}" for point in points) or "sudo fstrim -av"
+    full = [m for m in members if m.used_bytes and m.size_bytes and m.used_bytes >= m.size_bytes]
+    counted = f"; {', '.join(m.name for m in full)} count all blocks as used" if full else ""
+    yield Verdict(
+        code="resync-fills",
+        severity="note" if passes else "warn",
+        where=device_label(device),
+        says="Initialising this array and replacing a member write every block of an SSD."
+        if device.array_level == "raid1"
+        else "Replacing a member writes every block of the new SSD, and initialising this array "
+        "writes all blocks that do not match.",
+        evidence=f"md/level is {device.array_level}; md copies unused blocks too{counted}",
+        costs="after it the drive counts all blocks as in use, and garbage collection has only the "
+        "hidden spare",
+        remedy=f"after each resync: {trim}"
+        if passes
+        else f"the array passes no TRIM: leave space unused from the start: "
+        f"ssdlab provision {device.node}",
+        proof=f"sudo ssdlab run trim {experiment_target(snapshot)}",
+        value=device.array_level or "",
+    )
+
+
+def _raid_volume(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
+    if device.controller is None:
+        return
+    members = [lower for name in device.below if (lower := snapshot.device(name))]
+    names = ", ".join(f"{m.name} ({m.model})" if m.model else m.name for m in members)
+    known = {
+        "volume": f"on {names}",
+        "controller": f"whose drives are among {names}",
+    }.get(device.members_of, "whose drives are not visible")
+    level = f"{device.array_level} " if device.array_level else ""
+    smart = [f"sudo smartctl -x {member.smartctl_target}" for member in members]
+    yield Verdict(
+        code="raid-volume",
+        severity="note",
+        where=device_label(device),
+        says=f"This is a {level}volume of a RAID controller, {known}.",
+        evidence=f"the driver of its SCSI host is {device.controller}",
+        costs="the controller's cache answers writes first, so measurements show it and not the "
+        "drives; the kernel sees neither the drives' alignment nor their health",
+        remedy="\n".join(smart[:4]) or "sudo smartctl --scan-open",
+        value=device.controller,
+    )
+
+
+def _zoned(device: Device) -> Iterator[Verdict]:
+    if device.zoned is None or device.is_partition:
+        return
+    yield Verdict(
+        code="zoned",
+        severity="note",
+        where=device_label(device),
+        says=f"This is a {device.zoned} zoned drive.",
+        evidence=f"queue/zoned is {device.zoned}",
+        costs="it is written zone by zone, and the host resets zones: what ssdlab says about "
+        "random writes and garbage collection does not apply to it",
+        value=device.zoned,
+    )
+
+
+def _usb(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
+    if device.usb_driver != "usb-storage" or not device.is_drive or is_rotating(device):
+        return
+    yield Verdict(
+        code="usb-one-command",
+        severity="note",
+        where=device_label(device),
+        says="The USB bridge takes one command at a time (bulk-only transport).",
+        evidence="the interface's driver is usb-storage, not uas",
+        costs="random reads cannot overlap: the drive's parallel dies are idle",
+        remedy="use a bridge with UAS; if this one has it and Linux disabled it: "
+        "dmesg | grep -i uas",
+        proof=f"ssdlab run suite {experiment_target(snapshot)}",
+        value="usb-storage",
+    )
+
+
+def _unknown(device: Device) -> Iterator[Verdict]:
+    is_known = device.transport != "unknown" and device.layer != "device mapper"
+    if is_known or (device.layer == "device mapper" and not device.below):
+        return
+    yield Verdict(
+        code="layer-unknown",
+        severity="note",
+        where=device_label(device),
+        says="ssdlab does not know this layer, so that it may change what it passes.",
+        evidence=f"its kind is {device.layer}, its transport {device.transport}",
+        remedy=f"sudo dmsetup table {device.mapped_name}" if device.mapped_name else "",
+        value=device.layer,
+    )
 
 
 def _paths(device: Device) -> Iterator[Verdict]:

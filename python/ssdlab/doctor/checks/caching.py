@@ -15,14 +15,16 @@ _SATA: Final = frozenset({"sata", "sas", "scsi"})
 def judge(snapshot: Snapshot) -> Iterator[Verdict]:
     """Codes: write-cache-before-protected, flush-off, no-barrier, write-cache-volatile, scheduler.
 
-    Another code is write-cache-through.
+    Others are write-cache-through and member-cache-volatile.
     """
     for drive in snapshot.drives:
-        if is_hardware(drive):
+        if drive.smart_type:
+            yield from _behind_controller(drive)
+        elif is_hardware(drive):
             yield from _cache(snapshot, drive)
             yield from _scheduler(drive)
     for device in snapshot.devices:
-        if not device.is_drive and not device.is_partition:
+        if not device.is_drive and not device.is_partition and not device.controller:
             yield from _dropped_flushes(snapshot, device)
     yield from _barrier(snapshot)
 
@@ -65,6 +67,27 @@ def _cache(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
         yield _volatile(snapshot, drive, protected=protected)
     elif is_on is False:
         yield _through(drive)
+
+
+def _behind_controller(drive: Device) -> Iterator[Verdict]:
+    """A RAID controller's battery protects its own cache, not those of its drives."""
+    on = drive.health is not None and drive.health.cache_on
+    if not on or is_protected(drive.model) or _has_capacitor(drive):
+        return
+    yield Verdict(
+        code="member-cache-volatile",
+        severity="warn",
+        where=device_label(drive),
+        says="The volatile write cache of a drive behind the RAID controller is on.",
+        evidence=f"smartctl -x {drive.smartctl_target}: the write cache is enabled, and "
+        "the model is not known to have power-loss protection",
+        costs="a power cut may lose data that fsync had confirmed: the controller's battery "
+        "protects only the controller's own cache",
+        remedy="switch the drives' cache off in the controller's program, such as "
+        "storcli /cALL/vALL set pdcache=off",
+        proof="ssdlab witness write: see docs/experiments/witness.md",
+        value=True,
+    )
 
 
 def _has_capacitor(drive: Device) -> bool:

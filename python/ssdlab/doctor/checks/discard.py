@@ -79,7 +79,9 @@ def _version(kernel: str) -> tuple[int, ...]:
 def _of_stack(
     snapshot: Snapshot, layers: tuple[TrimLayer, ...], mount: Mounted | None
 ) -> Iterator[Verdict]:
-    drives = [d for d in snapshot.drives if any(row.device == d.name for row in layers)]
+    named = {row.device for row in layers}
+    lowest = [d for d in snapshot.devices if d.is_drive or d.controller]
+    drives = [device for device in lowest if device.name in named]
     if not drives or all(is_rotating(drive) for drive in drives):
         return
     stops = [row for row in layers if _stops(row, snapshot)]
@@ -112,7 +114,10 @@ def _stopped(snapshot: Snapshot, row: TrimLayer, mount: Mounted | None) -> Verdi
     if device is None or device.transport in _COMMONLY_WITHOUT_TRIM or row.layer == "thin pool":
         severity = "warn"
     remedy, risk = _remedy(row, device)
-    if remedy and point and device is not None:
+    if device is None and mount is not None and mount.pool is not None:
+        nodes = [m.node for m in mount.pool.members if m.trim == "trim unsupported"]
+        remedy = "\n".join(f"ssdlab provision {node}" for node in nodes)
+    if remedy and point and device is not None and not device.controller:
         remedy = f"{remedy}\nsudo fstrim -v {point}"
     costs = _COSTS
     if device is not None and device.transport == "loop":
@@ -133,6 +138,7 @@ def _stopped(snapshot: Snapshot, row: TrimLayer, mount: Mounted | None) -> Verdi
 
 def _layer_name(layer: str) -> str:
     words = {"dm-crypt": "encryption", "md": "array", "USB": "USB bridge", "loop": "loop device"}
+    words |= {"RAID controller": "RAID controller's volume", "dmraid": "array"}
     return words.get(layer, layer)
 
 
@@ -198,12 +204,15 @@ def _remedy_below(row: TrimLayer, device: Device) -> tuple[str, str]:
         return "sudo lvchange --discards passdown POOL", ""
     if device.transport == "loop":
         return "put its image on ext4, xfs, btrfs or tmpfs, and attach it read-write: losetup", ""
-    if device.is_drive:
-        return (
-            f"ssdlab provision {device.node}",
-            "without TRIM, the only way to add spare is to leave space unwritten from the start",
+    if device.controller:
+        risk = (
+            "a volume that leaves 20 to 30 % of its drives unused from the start has spare without "
+            "TRIM; drives that were in use need the controller's secure erase first"
         )
-    return "", ""
+    else:
+        risk = "without TRIM, the only way to add spare is to leave space unwritten from the start"
+    is_lowest = device.is_drive or device.controller
+    return (f"ssdlab provision {device.node}", risk) if is_lowest else ("", "")
 
 
 def _unknown(snapshot: Snapshot, rows: list[TrimLayer]) -> Verdict:
@@ -221,6 +230,12 @@ def _unknown(snapshot: Snapshot, rows: list[TrimLayer]) -> Verdict:
 
 def _never_issued(schedule: TrimLayer, mount: Mounted | None, *, passes: bool) -> Verdict:
     point = schedule.device if mount is None else mount.mount_point
+    remedy = f"sudo systemctl enable --now fstrim.timer\nsudo fstrim -v {point}"
+    if mount is not None and mount.fs_type == "ufs":
+        remedy = f"umount {point}; tunefs -t enable {mount.source}; mount {point}"
+    elif mount is not None and mount.pool is not None:
+        pool = mount.pool.name
+        remedy = f"sudo zpool trim {pool}\nsudo zpool set autotrim=on {pool}"
     return Verdict(
         code="trim-never-asked",
         severity="warn",
@@ -228,7 +243,7 @@ def _never_issued(schedule: TrimLayer, mount: Mounted | None, *, passes: bool) -
         says="All layers pass TRIM, but nothing issues it." if passes else "Nothing issues TRIM.",
         evidence=schedule.why,
         costs=_COSTS,
-        remedy=f"sudo systemctl enable --now fstrim.timer\nsudo fstrim -v {point}",
+        remedy=remedy,
         proof=f"ssdlab run trim {point}",
         value=False,
     )

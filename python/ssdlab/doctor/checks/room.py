@@ -78,10 +78,16 @@ def _spare(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
         if enough
         else "random writes on a full drive are limited by its spare: 8700/s with 6.85 %, 32000/s "
         "with 27 % on the twin of an 840 Pro",
-        remedy="" if enough else f"ssdlab provision {drive.node}",
+        remedy="" if enough else f"ssdlab provision {_volume_of(snapshot, drive).node}",
         proof=f"ssdlab run steady {experiment_target(snapshot)}",
         value=round(area.spare, 4),
     )
+
+
+def _volume_of(snapshot: Snapshot, drive: Device) -> Device:
+    """The RAID controller's volume on a drive behind one, else the drive itself."""
+    above = (d for d in snapshot.devices if d.controller and drive.name in d.below)
+    return next(above, drive)
 
 
 def _swap(snapshot: Snapshot, swap: Swap) -> Iterator[Verdict]:

@@ -43,7 +43,7 @@ def _failing(drive: Device, health: Health) -> Iterator[Verdict]:
             says="The drive reports that it is failing.",
             evidence=f"{health.source}: {reasons}",
             costs="data may be lost or become read-only at any time",
-            remedy=f"{_BACKUP}\nsudo smartctl -x {drive.node}",
+            remedy=f"{_BACKUP}\nsudo smartctl -x {drive.smartctl_target}",
             value=reasons,
         )
     spare, least = health.spare_blocks, health.spare_blocks_least
@@ -105,7 +105,7 @@ def _errors(drive: Device, health: Health) -> Iterator[Verdict]:
             says="The drive could not read back stored data.",
             evidence=f"{health.source}: {', '.join(lost)}",
             costs="files are damaged; reads near the errors can take seconds",
-            remedy=f"{_BACKUP}\nsudo smartctl -t long {drive.node}",
+            remedy=f"{_BACKUP}\nsudo smartctl -t long {drive.smartctl_target}",
             value=(health.media_errors or 0) + (health.pending or 0),
         )
     elif health.reallocated:
@@ -116,7 +116,7 @@ def _errors(drive: Device, health: Health) -> Iterator[Verdict]:
             says="The drive has replaced bad flash blocks with spare ones.",
             evidence=f"{health.source}: {health.reallocated} reallocated",
             costs="nothing while the number does not grow",
-            remedy=f"sudo smartctl -x {drive.node}   # again in a week: does it grow?",
+            remedy=f"sudo smartctl -x {drive.smartctl_target}   # again in a week: does it grow?",
             value=health.reallocated,
         )
     if health.link_errors:

@@ -71,7 +71,10 @@ def _table(run: Run) -> Table:
     columns = [
         (Column("Random writes", "MiB"), [format_number(row.written_mib) for row in rows]),
         (Column("Best read", "s"), column(row.read_s for row in rows)),
-        (Column("All reads", "s"), [" ".join(column(row.repeats_s)) or NOTHING for row in rows]),
+        (
+            Column("All reads", "s", minor=True),
+            [" ".join(column(row.repeats_s)) or NOTHING for row in rows],
+        ),
     ]
     if size is not None:
         shares = [_percent(row.written_mib / size) for row in rows]

@@ -3,6 +3,10 @@
 The additional read time of a file in pieces has two parts. The time that the same commands also add
 on a contiguous file is request splitting: there are more commands, each with a round trip to the
 drive. The drive causes the remaining time: reads of pieces on the same die wait for each other.
+
+A drive that looks up its map in flash also takes longer for distant pieces, without any conflict.
+Depth 1 shows how much longer, since nothing conflicts there. At greater depths look-ups overlap, so
+that time is an upper bound.
 """
 
 from __future__ import annotations
@@ -54,7 +58,8 @@ Times = dict[_Case, list[float]]
 class _Comparison:
     """Read times of a layout at a queue depth, and of its reference reads, in ms per repeat.
 
-    `host` is the host's part of the additional time, or None if it was not measured.
+    `host` is the host's part of the additional time, or None if it was not measured. `distant` is
+    the time that the pieces take longer than the same commands in order at depth 1.
     """
 
     gap: str
@@ -64,6 +69,7 @@ class _Comparison:
     commands: list[float]
     whole: list[float]
     host: float | None
+    distant: float = 0.0
 
     @property
     def ratio(self) -> float:
@@ -84,17 +90,17 @@ class _Comparison:
         return statistics.median(self.commands) - statistics.median(self.whole)
 
     @property
-    def cause(self) -> str:
+    def cause(self) -> str | None:
         """The cause of most of the additional time, if the file is significantly slower.
 
         For conflicts, it must also be significantly slower than with the same commands in order.
+        None if look-ups may take as long as conflicts.
         """
         if self.ratio < SLOWDOWN_MIN or not _is_longer(self.pieces, self.whole):
             return NONE
-        mostly_conflicts = self.excess - self.splitting > self.splitting
-        if mostly_conflicts and _is_longer(self.pieces, self.commands):
-            return CONFLICTS
-        return SPLITTING
+        if self.excess <= 2 * self.splitting or not _is_longer(self.pieces, self.commands):
+            return SPLITTING
+        return CONFLICTS if self.excess > 2 * (self.splitting + self.distant) else None
 
 
 def _bounds(above: list[float], below: list[float]) -> tuple[float, float] | None:
@@ -123,6 +129,7 @@ def conclude(evidence: Evidence) -> Conclusion:
         for depth in evidence.parameters["queue_depths"]
         if (comparison := _comparison(times, gap, depth, evidence)) is not None
     ]
+    comparisons = [replace(each, distant=_distant(each, comparisons)) for each in comparisons]
     ended = ENDINGS[evidence.outcome]
     if not comparisons:
         return Conclusion(rows, {}, f"{ended} before there were enough reads to compare.")
@@ -264,6 +271,15 @@ def _comparison(times: Times, gap: str, depth: int, evidence: Evidence) -> _Comp
     return None
 
 
+def _distant(of: _Comparison, comparisons: Sequence[_Comparison]) -> float:
+    """Milliseconds that these pieces take longer than the same commands in order at depth 1."""
+    for each in comparisons:
+        is_alone = (each.gap, each.degree, each.depth) == (of.gap, of.degree, 1)
+        if is_alone and _is_longer(each.pieces, each.commands):
+            return max(0.0, each.excess - each.splitting)
+    return 0.0
+
+
 def _splitting_method(evidence: Evidence) -> Finding:
     """The finding `splitting_measured_by`."""
     if evidence.virtual:
@@ -311,13 +327,20 @@ def _slowdown(comparison: _Comparison) -> Finding:
 
 
 def _why(comparison: _Comparison) -> str:
-    return (
+    why = (
         f"{comparison.degree} pieces take {comparison.excess:.3g} ms more than one; the same "
         f"commands on a contiguous file take {comparison.splitting:.3g} ms more"
     )
+    if comparison.cause is None:
+        why += (
+            f". At queue depth 1, where commands do not conflict, distant pieces take "
+            f"{comparison.distant:.3g} ms more than these commands: the drive may look up its map "
+            "in flash, which may be most of the additional time"
+        )
+    return why
 
 
-def _fact(value: str, why: str) -> Finding:
+def _fact(value: str | None, why: str) -> Finding:
     return Finding(value=value, unit="", low=None, high=None, why=why)
 
 
@@ -360,7 +383,7 @@ def _ratio_text(comparison: _Comparison) -> str:
 
 def _cause_text(comparison: _Comparison) -> str:
     if comparison.cause != NONE:
-        return f" ({comparison.cause})"
+        return f" ({comparison.cause or 'cause undetermined'})"
     return "" if comparison.ratio < SLOWDOWN_MIN else " (within the variation of the repeats)"
 
 

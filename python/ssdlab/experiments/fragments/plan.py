@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal
 
-from ssdlab.errors import UsageError
+from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.fragments.layout import ALIGNMENT, COMMAND, KIB, MIB, WINDOW, Layout
 from ssdlab.experiments.fragments.parameters import GAPS, Fragments, Gap
-from ssdlab.target import Target
+from ssdlab.storage_stack.mounts import mount_of
+from ssdlab.target import Directory, Target
 from ssdlab.units import format_size
 
 DEGREES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -21,6 +23,7 @@ SETTLE_S: Final = 60.0
 QUICK_SETTLE_S: Final = 5.0
 """Idle time between writing by address and reading: an SLC cache empties itself."""
 FILL_BLOCK: Final = MIB
+NO_COLLAPSE: Final = frozenset({"btrfs", "bcachefs", "zfs", "ntfs3", "exfat", "vfat", "nilfs2"})
 
 Order = Literal["address", "file"]
 
@@ -119,12 +122,15 @@ class Plan:
         }
 
 
-def plan(parameters: Fragments, _target: Target, seed: int) -> Plan:
+def plan(parameters: Fragments, target: Target, seed: int) -> Plan:
     """The plan for the user's parameters.
 
     Raises:
         UsageError: the distance leaves no gaps, or the size has no room for two pieces.
+        TargetError: the file system cannot cut ranges out of files.
     """
+    if isinstance(target, Directory):
+        _require_collapse(target.path)
     distance = parameters.size_bytes(DISTANCE, "distance")
     size = None if parameters.size is None else parameters.size_bytes(0)
     smallest = WINDOW // DEGREES[-1]
@@ -148,6 +154,16 @@ def plan(parameters: Fragments, _target: Target, seed: int) -> Plan:
         settle_s=QUICK_SETTLE_S if parameters.quick else SETTLE_S,
         seed=seed,
     )
+
+
+def _require_collapse(directory: Path) -> None:
+    """Refuses the file systems known not to have FALLOC_FL_COLLAPSE_RANGE; others are tried."""
+    fs_type = mount_of(directory).fs_type
+    if fs_type in NO_COLLAPSE:
+        raise TargetError(
+            f"{directory} is on {fs_type}: fragments does not support {fs_type}, which cannot cut "
+            "a range out of a file; give a directory on ext4 or xfs, a block device or twin:NAME"
+        )
 
 
 def _fitting(degrees: list[int], distance: int, size: int | None) -> list[int]:

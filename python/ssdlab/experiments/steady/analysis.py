@@ -120,7 +120,7 @@ def caveat_of(evidence: Evidence, part: Part) -> str:
         passes = (1 + WINDOW / FLASH_ROUNDS) * flash / _scope(evidence, part)
         return (
             f"{written}the drive may have up to {format_size(flash)} of flash, some of which was "
-            f"still erased: give --drive-writes {math.ceil(passes)}, or a larger --region"
+            f"still erased: give --drive-writes {math.ceil(passes)}, or a larger --size"
         )
     return "" if flash else _slc_caveat(evidence, before, written)
 

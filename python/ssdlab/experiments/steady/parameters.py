@@ -29,6 +29,8 @@ class Steady(Parameters):
         Parameter(
             "Bytes to write to (all of a twin or block device; 4096MiB of a directory, 512MiB with "
             "--quick).",
+            option="--size",
+            also=("--region",),
             least=REGION_MIN,
             step=MIB,
             label="Region",

@@ -256,7 +256,7 @@ def check(plan: Plan) -> Plan:
     if plan.scope(plan.shares[-1]) < REGION_MIN:
         raise UsageError(
             f"--spare leaves {format_size(plan.scope(plan.shares[-1]))} of the region, "
-            f"{format_size(REGION_MIN)} are needed; give smaller shares or a larger --region"
+            f"{format_size(REGION_MIN)} are needed; give smaller shares or a larger --size"
         )
     return plan
 

@@ -41,12 +41,12 @@ def _table(run: Run) -> Table:
     rows = [row for part in parts.values() for row in _selected(part)]
     columns = [
         (Column("Round"), [format_number(row["round"]) for row in rows]),
-        view.number_column(rows, "written_mib", "Written", "MiB"),
+        view.number_column(rows, "written_mib", "Written", "MiB", minor=True),
         view.number_column(rows, "iops", "Requests/s"),
         view.number_column(rows, "latency_us_p50", "Latency p50", "us"),
         view.number_column(rows, "latency_us_p99", "p99", "us"),
-        view.number_column(rows, "latency_us_p999", "p99.9", "us"),
-        view.number_column(rows, "latency_us_sd", "Standard deviation", "us"),
+        view.number_column(rows, "latency_us_p999", "p99.9", "us", minor=True),
+        view.number_column(rows, "latency_us_sd", "Standard deviation", "us", minor=True),
     ]
     if len({row.get("spare_percent") for row in rows}) > 1:
         unused = [format_number(row.get("spare_percent") or 0.0) for row in rows]
@@ -124,12 +124,12 @@ def _pictures(run: Run, number: int) -> list[Picture]:
             "Latency by round",
             "Half of the requests took at most p50; one in a hundred took longer than p99, one in "
             "a thousand longer than p99.9. Latencies may still change when the rate is steady.",
-            Chart(f"steady-latency-{number}", Axis("round"), latency, latencies).svg,
+            Chart(f"steady-latency-{number}", Axis("round", whole=True), latency, latencies).svg,
         ),
         *view.draw_figure(
             "Write amplification by round",
             "As counted by the drive: 1 while it is fresh, then garbage collection adds writes.",
-            Chart(f"steady-waf-{number}", Axis("round"), waf, amplification).svg,
+            Chart(f"steady-waf-{number}", Axis("round", whole=True), waf, amplification).svg,
         ),
         *_gain(run, number),
         *view.draw_throughput(run, number, "Includes the sequential fill."),
@@ -208,5 +208,12 @@ _PARAMETERS: Final = {
     "floors_mib": "Written before any window",
 }
 VIEW: Final = View(
-    "Steady-state writes", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS
+    "Steady-state writes",
+    _table,
+    _method,
+    _pictures,
+    _overview,
+    _FINDINGS,
+    _PARAMETERS,
+    key_number=view.finding_named("iops", "fresh_iops"),
 )

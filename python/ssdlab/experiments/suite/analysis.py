@@ -12,6 +12,13 @@ from ssdlab.stats.spread import mean_deviation
 
 COLUMNS: Final = Columns(("test", "op"), ("mean",), {"mean": "mib_per_s_all"})
 """The columns that `compare` matches and compares between two runs."""
+CRYSTALDISKMARK: Final = {
+    "sequential": "SEQ1M Q8T1",
+    "sequential x1": "SEQ1M Q1T1",
+    "random 4k x32": "RND4K Q32T1",
+    "random 4k": "RND4K Q1T1",
+}
+"""The tests of CrystalDiskMark's default table, in its order, by its names."""
 MIB: Final = 1 << 20
 ACCESS_TIME: Final = "access time"
 ZEROS_SUFFIX: Final = " zeros"

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from ssdlab import view
 from ssdlab.charts import Case, Chart, Value, values_by_case
+from ssdlab.experiments.suite.analysis import CRYSTALDISKMARK
 from ssdlab.records import Run
-from ssdlab.view import Column, Method, Picture, Table, View
-from ssdlab.wording import NOTHING, column, positive
+from ssdlab.view import Column, KeyNumber, Method, Picture, Table, View
+from ssdlab.wording import NOTHING, column, number, plain, positive
 
 _SPEED: Final = "throughput, MiB/s"
 _FRESH: Final = (
@@ -37,10 +38,14 @@ def _table(run: Run) -> Table:
     return Table.of_columns(
         view.text_column(rows, "test", "Test"),
         view.text_column(rows, "op", "Op"),
-        (Column("Runs"), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
+        (
+            Column("CrystalDiskMark", numeric=False, minor=True),
+            [CRYSTALDISKMARK.get(row.get("test", ""), "") for row in rows],
+        ),
+        (Column("Runs", minor=True), [" ".join(column(_runs(row))) or NOTHING for row in rows]),
         (Column("Mean"), means),
-        (Column("Error"), errors),
-        (Column("Error", "%"), [f"{value:.1f}" for value in percent]),
+        (Column("Error", minor=True), errors),
+        (Column("Error", "%", minor=True), [f"{value:.1f}" for value in percent]),
         view.text_column(rows, "unit", "Unit"),
     )
 
@@ -89,7 +94,8 @@ def _method(run: Run) -> Method:
     text = view.parameter_texts(run)
     done = (
         f"A file of {text('size_mib')} was written and read sequentially by requests of 1 MiB at "
-        "queue depth 8, and randomly by 4 KiB at queue depths 1 and 64. The access time is that of "
+        "queue depths 1 and 8, and randomly by 4 KiB at queue depths 1, 32 and 64. The access time "
+        "is that of "
         f"single sectors. Random tests ended after {text('step_s')} or a quarter of the file. Some "
         f"tests were repeated with zeros. The whole table was measured {text('runs')} times. All "
         "tests but the buffered ones bypass the page cache; dsync is a write with O_DSYNC, which "
@@ -104,6 +110,24 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, (_FRESH, _ERROR, *own))
 
 
+def _key_number(run: Run, _: View) -> KeyNumber | None:
+    """The mean of the sequential read."""
+    for row in run.result.measures:
+        mean = positive(row.get("mean"))
+        if (row.get("test"), row.get("op")) == ("sequential", "read") and mean is not None:
+            return KeyNumber("Sequential read", f"{number(mean)} {plain(row.get('unit', ''))}")
+    return None
+
+
 _FINDINGS: Final = {"content_sensitive": "Faster with zeros"}
 _PARAMETERS: Final = {"step_s": "Longest random test"}
-VIEW: Final = View("Benchmark suite", _table, _method, _pictures, _overview, _FINDINGS, _PARAMETERS)
+VIEW: Final = View(
+    "Benchmark suite",
+    _table,
+    _method,
+    _pictures,
+    _overview,
+    _FINDINGS,
+    _PARAMETERS,
+    key_number=_key_number,
+)

@@ -151,6 +151,8 @@ def _if_unknown(evidence: Evidence, stops: str | None, read: str) -> Decision:
     sent = _last_value(evidence, "sent_drives_mib")
     if sent is not None and sent >= MOST * _marked_mib(evidence):
         why = f"drives were sent {sent:.4g} MiB of discards; {read} was read"
+    elif not_read := _detail(evidence, "not_read"):
+        why = f"few or no discards were counted, and the blocks cannot be read back ({not_read})"
     else:
         why = f"{read} was read, and few or no discards were counted{_refusal(evidence)}"
     return Decision(None, None, why)

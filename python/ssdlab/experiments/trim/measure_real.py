@@ -29,14 +29,13 @@ from ssdlab.runner.session import RunSession, Step
 from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import BlockDevice, device_at
 from ssdlab.storage_stack.extents import merged, read_extents
-from ssdlab.storage_stack.layers import Roots
+from ssdlab.storage_stack.live import live_roots
 from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.trim.stack import (
     discards_online,
     trim_layers_of_device,
     trim_layers_of_mount,
 )
-from ssdlab.storage_stack.trim.tables import read_tables
 from ssdlab.units import format_size
 
 FIRST_WAIT_S: Final = 0.5
@@ -68,7 +67,7 @@ def in_directory(session: RunSession, plan: Plan) -> None:
     assert file is not None
     directory, mount = file.path.parent, mount_of(file.path)
     file.path.unlink()  # usable while it is open; nothing is left behind if this process dies
-    counters = _begin(session, trim_layers_of_mount(mount, Roots(tables=read_tables())))
+    counters = _begin(session, trim_layers_of_mount(mount, live_roots()))
     _fill(session, plan)
     with ExitStack() as stack:
         device = device_below(mount)
@@ -92,7 +91,7 @@ def on_device(session: RunSession, plan: Plan) -> None:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
     path = Path(session.target.identity["path"])
-    counters = _begin(session, trim_layers_of_device(device_at(path), Roots(tables=read_tables())))
+    counters = _begin(session, trim_layers_of_device(device_at(path), live_roots()))
     _fill(session, plan)
     with DirectReader(path) as source:
         spans = (middle(0, plan.size, _discard_unit(counters.devices)),)

@@ -38,7 +38,8 @@ def _lines(run: Run, prefix: str) -> list[Line]:
     points: dict[str, list[tuple[float, float]]] = {}
     for row in run.result.measures:
         if row["iops"]:
-            label = f"{prefix}{plain(row['job'])} {row['op']}"
+            job, op = plain(row["job"]), row["op"]
+            label = prefix + (job if op in job else f"{job} {op}")
             points.setdefault(label, []).append((float(row["turn"] + 1), row["iops"]))
     return [Line(label, rates) for label, rates in points.items()]
 
@@ -48,7 +49,7 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
     return view.draw_figure(
         "Request rate by turn",
         "A change that all lines share comes from the machine, not from one side.",
-        Chart(f"turns-{first}", Axis("turn"), Axis("requests/s", log=True), lines).svg,
+        Chart(f"turns-{first}", Axis("turn", whole=True), Axis("requests/s", log=True), lines).svg,
     )
 
 

@@ -31,7 +31,10 @@ def _table(run: Run) -> Table:
         ),
         *([view.number_column(rows, "waf", "WAF")] if _amplified(rows) else []),
         *(
-            (Column(label), [str(NOTHING if row.get(key) is None else row[key]) for row in rows])
+            (
+                Column(label, minor=not any(row.get(key) for row in rows)),
+                [str(NOTHING if row.get(key) is None else row[key]) for row in rows],
+            )
             for key, label in counts.items()
         ),
     )

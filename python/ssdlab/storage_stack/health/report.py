@@ -54,12 +54,17 @@ def read_health(device: BlockDevice, run: Runner = run_program) -> Health | None
     `run` runs a command and returns its standard output.
     """
     report = parse_json_object(run(("smartctl", "--json", "-x", str(device.node))))
-    if report is None or not _has_health(report):
+    return None if report is None else health_in(report, str(device.node), run)
+
+
+def health_in(report: dict[str, Any], node: str, run: Runner) -> Health | None:
+    """The health in a report of smartctl, None without any; `run` may ask nvme-cli."""
+    if not _has_health(report):
         return None
     log = report.get("nvme_smart_health_information_log")
     if isinstance(log, dict):
-        return _nvme_health(report, log, device, run)
-    return _ata_health(report, device, run)
+        return _nvme_health(report, log, node, run)
+    return _ata_health(report, node, run)
 
 
 def _has_health(report: dict[str, Any]) -> bool:
@@ -67,14 +72,12 @@ def _has_health(report: dict[str, Any]) -> bool:
     return any(isinstance(report.get(name), dict) for name in known)
 
 
-def _nvme_health(
-    report: dict[str, Any], log: dict[str, Any], device: BlockDevice, run: Runner
-) -> Health:
+def _nvme_health(report: dict[str, Any], log: dict[str, Any], node: str, run: Runner) -> Health:
     bits = _int(log.get("critical_warning")) or 0
-    command = ("nvme", "id-ctrl", str(device.node), "-o", "json")
+    command = ("nvme", "id-ctrl", node, "-o", "json")
     controller = parse_json_object(run(command)) or {}
     cache = _int(controller.get("vwc"))
-    counters = read_counters_in(report, device, run)
+    counters = read_counters_in(report, node, run)
     return Health(
         source="smartctl and nvme-cli" if controller else "smartctl",
         passed=_flag(get(report, "smart_status", "passed")),
@@ -88,21 +91,21 @@ def _nvme_health(
         power_on_hours=_int(log.get("power_on_hours")),
         unsafe_shutdowns=_int(log.get("unsafe_shutdowns")),
         host_bytes=None if counters is None else counters.host_bytes,
-        flash_bytes=None if counters is None else _flash_bytes(counters, device, run),
-        cache_on=False if cache is not None and not cache & 1 else _nvme_cache_is_on(device, run),
+        flash_bytes=None if counters is None else _flash_bytes(counters, node, run),
+        cache_on=False if cache is not None and not cache & 1 else _nvme_cache_is_on(node, run),
         unallocated_bytes=_first_int(
             (report.get("nvme_unallocated_capacity"), controller.get("unvmcap"))
         ),
     )
 
 
-def _nvme_cache_is_on(device: BlockDevice, run: Runner) -> bool | None:
+def _nvme_cache_is_on(node: str, run: Runner) -> bool | None:
     """Whether the volatile write cache is enabled: feature 06h, bit 0 (WCE); None if not known.
 
     nvme-cli prints the value under one of several names, or the bit in words in verbose mode.
     Older versions print no JSON for this command.
     """
-    command = ("nvme", "get-feature", str(device.node), "-f", "6", "-o", "json")
+    command = ("nvme", "get-feature", node, "-f", "6", "-o", "json")
     for name, value in (parse_json_object(run(command)) or {}).items():
         if name == "Volatile Write Cache Enable (WCE)":
             return {"Enabled": True, "Disabled": False}.get(value)
@@ -120,11 +123,11 @@ def _numeral(value: Any) -> int | None:
         return None
 
 
-def _flash_bytes(counters: WriteCounters, device: BlockDevice, run: Runner) -> int | None:
+def _flash_bytes(counters: WriteCounters, node: str, run: Runner) -> int | None:
     """Flash writes from the OCP log, else host writes x media / host of endurance group 1."""
     if counters.flash_bytes is not None:
         return counters.flash_bytes
-    command = ("nvme", "endurance-log", str(device.node), "--group-id=1", "-o", "json")
+    command = ("nvme", "endurance-log", node, "--group-id=1", "-o", "json")
     log = parse_json_object(run(command)) or {}
     # nvme-cli 2.3 prints 128-bit counters as strings.
     host, media = _numeral(log.get("data_units_written")), _numeral(log.get("media_units_written"))
@@ -133,10 +136,10 @@ def _flash_bytes(counters: WriteCounters, device: BlockDevice, run: Runner) -> i
     return int(counters.host_bytes * media / host)
 
 
-def _ata_health(report: dict[str, Any], device: BlockDevice, run: Runner) -> Health:
+def _ata_health(report: dict[str, Any], node: str, run: Runner) -> Health:
     rows = get(report, "ata_smart_attributes", "table")
     table = {row["name"]: row for row in rows or [] if isinstance(row, dict) and row.get("name")}
-    counters = read_counters_in(report, device, run)
+    counters = read_counters_in(report, node, run)
     return Health(
         source="smartctl",
         passed=_flag(get(report, "smart_status", "passed")),

@@ -79,25 +79,23 @@ def read_write_counters(device: BlockDevice, run: Runner = run_program) -> Write
     `run` runs a command and returns its standard output.
     """
     report = parse_json_object(run(("smartctl", "--json", "-A", str(device.node))))
-    return None if report is None else read_counters_in(report, device, run)
+    return None if report is None else read_counters_in(report, str(device.node), run)
 
 
-def read_counters_in(
-    report: dict[str, Any], device: BlockDevice, run: Runner
-) -> WriteCounters | None:
+def read_counters_in(report: dict[str, Any], node: str, run: Runner) -> WriteCounters | None:
     """The write counters in a report of smartctl; `run` may run nvme-cli for flash writes."""
     log = report.get("nvme_smart_health_information_log")
     if isinstance(log, dict):
-        return _nvme_counters(log, device, run)
+        return _nvme_counters(log, node, run)
     table = get(report, "ata_smart_attributes", "table")
     return _ata_counters(table) if isinstance(table, list) else None
 
 
-def _nvme_counters(log: dict[str, Any], device: BlockDevice, run: Runner) -> WriteCounters | None:
+def _nvme_counters(log: dict[str, Any], node: str, run: Runner) -> WriteCounters | None:
     units = log.get("data_units_written")
     if not isinstance(units, int):
         return None
-    command = ("nvme", "ocp", "smart-add-log", str(device.node), "-o", "json")
+    command = ("nvme", "ocp", "smart-add-log", node, "-o", "json")
     ocp_log = parse_json_object(run(command)) or {}
     # The key depends on the version of nvme-cli.
     older = ocp_log.get("physical_media_units_written")

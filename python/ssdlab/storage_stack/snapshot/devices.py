@@ -15,6 +15,7 @@ from ssdlab.storage_stack.health.hardware import (
 )
 from ssdlab.storage_stack.layers import Roots, directly_below, layers_under
 from ssdlab.storage_stack.pseudofile import read_int, read_text
+from ssdlab.storage_stack.raid import firmware_metadata, volume_of
 from ssdlab.storage_stack.trim.devices import device_layer, used_bytes
 from ssdlab.storage_stack.trim.tables import data_starts
 
@@ -35,6 +36,7 @@ def _record(device: BlockDevice, roots: Roots, depth: int) -> Device:
     whole = directory.parent if device.is_partition else directory
     uuid = read_text(directory / "dm" / "uuid") or ""
     layer = device_layer(device, below, roots).layer
+    volume = volume_of(device, roots.sys)
     return Device(
         name=device.name,
         node=str(device.node),
@@ -57,6 +59,9 @@ def _record(device: BlockDevice, roots: Roots, depth: int) -> Device:
         mapped_name=(mapped := read_text(directory / "dm" / "name")),
         data_starts_bytes=data_starts(roots.tables.get(mapped or "", ())),
         used_bytes=used_bytes(device, roots.sys),
+        controller=None if volume is None else volume.driver,
+        array_metadata=firmware_metadata(directory, roots.sys),
+        array_level=read_text(directory / "md" / "level") if volume is None else volume.level,
         **_queue(device, whole),
         **_kind_specific(directory),
         **_hardware(device, whole, roots),
@@ -75,6 +80,7 @@ def _queue(device: BlockDevice, whole: Path) -> dict[str, Any]:
         "discard_max_bytes": device.discard_max,
         "discard_max_hw_bytes": read_int(queue / "discard_max_hw_bytes"),
         "discard_granularity_bytes": device.discard_granularity,
+        "zoned": None if (zoned := read_text(queue / "zoned")) == "none" else zoned,
         "cache_type": _scsi(whole, "cache_type"),
         "provisioning_mode": _scsi(whole, "provisioning_mode"),
     }
@@ -92,7 +98,6 @@ def _kind_specific(directory: Path) -> dict[str, Any]:
         "off_by_bytes": read_int(directory / "alignment_offset"),
         "backing_file": read_text(directory / "loop" / "backing_file"),
         "direct_io": None if direct is None else bool(direct),
-        "array_level": read_text(directory / "md" / "level"),
         "array_missing": read_int(directory / "md" / "degraded"),
         "array_action": read_text(directory / "md" / "sync_action"),
     }
@@ -104,6 +109,7 @@ def _hardware(device: BlockDevice, whole: Path, roots: Roots) -> dict[str, Any]:
     sensor = temperature(device, roots.sys)
     return {
         "usb_id": _usb_id(whole) if device.transport == "usb" else None,
+        "usb_driver": _usb_driver(whole) if device.transport == "usb" else None,
         "link_bytes_per_s": link_bytes_per_s(device, roots.sys),
         "best_link_bytes_per_s": best_link_bytes_per_s(device, roots.sys),
         "temperature_c": None if sensor is None else sensor.celsius,
@@ -117,4 +123,13 @@ def _usb_id(whole: Path) -> str | None:
         vendor, product = read_text(parent / "idVendor"), read_text(parent / "idProduct")
         if vendor and product:
             return f"{vendor}:{product}"
+    return None
+
+
+def _usb_driver(whole: Path) -> str | None:
+    """The driver of the USB interface: "uas", or "usb-storage" (one command at a time)."""
+    for parent in whole.parents:
+        driver = parent / "driver"
+        if driver.is_symlink() and driver.readlink().name in {"uas", "usb-storage"}:
+            return driver.readlink().name
     return None

@@ -27,19 +27,22 @@ from ssdlab.storage_stack.health.report import read_health
 from ssdlab.storage_stack.health.smart import Runner, run_program
 from ssdlab.storage_stack.layers import (
     Roots,
-    devices_of_mount,
+    devices_of,
     drives_of_mount,
     drives_under,
     layers_under,
+    pool_of,
 )
 from ssdlab.storage_stack.mounts import Mount, longest_prefix, mount_of, read_mounts
 from ssdlab.storage_stack.pseudofile import read_text, unescape
+from ssdlab.storage_stack.raid import Volume, read_members, volume_of
 from ssdlab.storage_stack.snapshot.devices import devices_under
 from ssdlab.storage_stack.trim.stack import (
     discards_online,
     trim_layers_of_device,
     trim_layers_of_mount,
 )
+from ssdlab.storage_stack.zfs import read_properties
 
 _KIB: Final = 1024
 _ISSUE: Final = re.compile(r"^\s*issue_discards\s*=\s*(\d)", re.MULTILINE)
@@ -165,7 +168,7 @@ def _mounts_and_devices(target: str, roots: Roots) -> tuple[list[Mount], list[Bl
     else:
         mount = longest_prefix(path, read_mounts(roots.proc), None)
     assert mount is not None, "every path is below /"
-    return [mount], list(devices_of_mount(mount, roots.sys))
+    return [mount], list(devices_of(mount, roots))
 
 
 def _mounts_on(device: BlockDevice, roots: Roots) -> tuple[list[Mount], list[BlockDevice]]:
@@ -174,7 +177,7 @@ def _mounts_on(device: BlockDevice, roots: Roots) -> tuple[list[Mount], list[Blo
     tops: list[BlockDevice] = []
     for mount in read_mounts(roots.proc):
         key = (mount.source, mount.fs_type, mount.major, mount.minor)
-        devices = devices_of_mount(mount, roots.sys)
+        devices = devices_of(mount, roots)
         if key not in mounts and any(_is_above(top, device, roots) for top in devices):
             mounts[key] = mount
             tops += devices
@@ -193,11 +196,13 @@ def _mounted(mount: Mount, roots: Roots, probes: Probes) -> Mounted:
         fs_type=mount.fs_type,
         source=mount.source,
         options=tuple(dict.fromkeys(live_options(mount, roots.proc, roots.sys))),
-        devices=tuple(device.name for device in devices_of_mount(mount, roots.sys)),
+        devices=tuple(device.name for device in devices_of(mount, roots)),
         block_bytes=None if sizes is None else sizes.block,
         total_bytes=None if sizes is None else sizes.total,
         free_bytes=None if sizes is None else sizes.free,
         discards_online=discards_online(mount, roots),
+        pool=(pool := pool_of(mount, roots)),
+        properties={} if pool is None else read_properties(mount.source, probes.run),
         layers=trim_layers_of_mount(mount, roots),
         warnings={
             warning.code: warning.sentence
@@ -216,8 +221,14 @@ def _with_health(
             completed.append(device)
             continue
         obstacle = _smartctl_obstacle(probes)
-        block = None if obstacle else device_by_name(device.name, roots.sys)
-        health = None if block is None else read_health(block, probes.run)
+        block = device_by_name(device.name, roots.sys)
+        volume = None if block is None else volume_of(block, roots.sys)
+        if volume is not None:
+            with_members, missing = _volume(device, volume, obstacle, probes)
+            completed += with_members
+            unread += missing
+            continue
+        health = None if block is None or obstacle else read_health(block, probes.run)
         if health is None:
             command = f"sudo smartctl -x {device.node}"
             why = (
@@ -226,6 +237,28 @@ def _with_health(
             unread.append(Unread(f"health of {device.name}", obstacle or why, command))
         completed.append(msgspec.structs.replace(device, health=health))
     return completed, unread
+
+
+def _volume(
+    device: Device, volume: Volume, obstacle: str, probes: Probes
+) -> tuple[list[Device], list[Unread]]:
+    """A volume of a RAID controller and the drives behind it."""
+    members = None if obstacle else read_members(device, volume, probes.run)
+    if members is None:
+        why = obstacle or "smartctl --scan-open lists none"
+        command = "sudo smartctl --scan-open"
+        return [device], [Unread(f"drives of the RAID volume {device.name}", why, command)]
+    rotating = {drive.rotational for drive in members.drives}
+    described = msgspec.structs.replace(
+        device,
+        is_drive=False,
+        below=tuple(drive.name for drive in members.drives),
+        members_of=members.whose,
+        array_level=members.level or device.array_level,
+        cache_type=members.cache or device.cache_type,
+        rotational=rotating.pop() if len(rotating) == 1 else device.rotational,
+    )
+    return [described, *members.drives], []
 
 
 def _smartctl_obstacle(probes: Probes) -> str:

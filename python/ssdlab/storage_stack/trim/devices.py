@@ -19,6 +19,7 @@ from ssdlab.snapshot import TrimLayer
 from ssdlab.storage_stack.blockdev import SECTOR, SYS, BlockDevice, directory_of
 from ssdlab.storage_stack.layers import Roots
 from ssdlab.storage_stack.pseudofile import read_int, read_text
+from ssdlab.storage_stack.raid import volume_of
 from ssdlab.units import format_size
 
 Passes = Literal["yes", "no", "unknown"]
@@ -34,6 +35,13 @@ _LAYER_NAMES: Final = {
     "loop": "loop",
     "usb": "USB",
 }
+_TARGET_LAYERS: Final = {
+    "vdo": "VDO",
+    "cache": "LVM cache",
+    "writecache": "LVM cache",
+    "integrity": "dm-integrity",
+}
+"""Layers by the target in a device-mapper table."""
 _NO_DISCARDS: Final = {
     "dm-crypt": "opened without allow_discards (cryptsetup --allow-discards, or crypttab: discard)",
     "loop": "the file system of its backing file makes no holes, or the loop device is read-only",
@@ -57,12 +65,22 @@ def device_layer(device: BlockDevice, below: Sequence[BlockDevice], roots: Roots
         why = f"offers none, since {names} below takes none"
     if passes == "yes" and layer == "thin pool":
         passes, why = _thin_pool(device, roots)
+    if passes == "yes" and layer == "VDO":
+        passes, why = "unknown", "VDO frees its own blocks; it does not say what it passes down"
     return TrimLayer(layer, device.name, passes, why, of_below=of_below)
 
 
 def _layer_name(device: BlockDevice, roots: Roots) -> str:
     if device.transport.startswith("dm") and _is_thin_pool(device, roots):
         return "thin pool"
+    target = next((word for word in _table(device, roots) if word in _TARGET_LAYERS), None)
+    if target is not None:
+        return _TARGET_LAYERS[target]
+    uuid = read_text(directory_of(device, roots.sys) / "dm" / "uuid") or ""
+    if uuid.startswith("DMRAID-"):
+        return "dmraid"
+    if volume_of(device, roots.sys) is not None:
+        return "RAID controller"
     return _LAYER_NAMES.get(device.transport, "drive")
 
 
@@ -117,6 +135,9 @@ def _why_none(device: BlockDevice, directory: Path, roots: Roots) -> str:
         return _NO_DISCARDS[device.transport]
     details = [*_scsi(directory), *_ata(directory)]
     suffix = f" ({', '.join(details)})" if details else ""
+    volume = volume_of(device, roots.sys)
+    if volume is not None:
+        return f"the RAID controller ({volume.driver}) offers none for its volumes{suffix}"
     if device.transport == "usb":
         return f"the USB bridge passes none on{suffix}; a udev rule may set provisioning_mode=unmap"
     if device.rotational:

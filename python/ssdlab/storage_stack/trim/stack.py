@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ssdlab.snapshot import TrimLayer
+from ssdlab.snapshot import Pool, TrimLayer
 from ssdlab.storage_stack.blockdev import BlockDevice
 from ssdlab.storage_stack.filesystem import (
     MEMORY,
@@ -22,7 +22,14 @@ from ssdlab.storage_stack.filesystem import (
     is_network,
     live_options,
 )
-from ssdlab.storage_stack.layers import LIVE, Roots, backing_mount, devices_of_mount, directly_below
+from ssdlab.storage_stack.layers import (
+    LIVE,
+    Roots,
+    backing_mount,
+    devices_of,
+    directly_below,
+    pool_of,
+)
 from ssdlab.storage_stack.mounts import Mount
 from ssdlab.storage_stack.pseudofile import read_text, unescape
 from ssdlab.storage_stack.trim.devices import Passes, device_layer
@@ -36,9 +43,9 @@ DISCARDING: Final = frozenset(
 
 def trim_layers_of_mount(mount: Mount, roots: Roots = LIVE) -> tuple[TrimLayer, ...]:
     """The layers: the schedule, the file system, and each device under it once, depth first."""
-    layers = [schedule_layer(mount, roots), file_system_layer(mount)]
+    layers = [schedule_layer(mount, roots), file_system_layer(mount, roots)]
     visited: set[str] = set()
-    for device in devices_of_mount(mount, roots.sys):
+    for device in devices_of(mount, roots):
         layers += _descend(device, roots, visited)
     return tuple(layers)
 
@@ -56,7 +63,7 @@ def _descend(device: BlockDevice, roots: Roots, visited: set[str]) -> list[TrimL
     layers: list[TrimLayer] = []
     mount = backing_mount(device, roots.sys, roots.proc)
     if mount is not None:
-        layers += [schedule_layer(mount, roots), file_system_layer(mount)]
+        layers += [schedule_layer(mount, roots), file_system_layer(mount, roots)]
     for lower in below:
         layers += _descend(lower, roots, visited)
     if device.transport == "loop":
@@ -76,14 +83,15 @@ def blocking_layer(layers: Iterable[TrimLayer]) -> TrimLayer | None:
     return None
 
 
-def file_system_layer(mount: Mount) -> TrimLayer:
+def file_system_layer(mount: Mount, roots: Roots = LIVE) -> TrimLayer:
     """Whether the file system can send discards."""
-    passes, why = _can_send(mount)
+    passes, why = _can_send(mount, roots)
     return TrimLayer("file system", str(mount.mount_point), passes, why)
 
 
-def _can_send(mount: Mount) -> tuple[Passes, str]:
+def _can_send(mount: Mount, roots: Roots) -> tuple[Passes, str]:
     kind = mount.fs_type
+    pool = pool_of(mount, roots)
     if mount.has("ro"):
         return "no", f"{kind}, mounted read-only: nothing is deleted, so nothing is discarded"
     if kind in DISCARDING:
@@ -94,16 +102,28 @@ def _can_send(mount: Mount) -> tuple[Passes, str]:
         return "no", f"{kind}: the drive belongs to another machine or the host, which must trim it"
     if kind in STACKED or kind.startswith("fuse"):
         why = f"{kind} is stacked on another file system: check that one"
+    elif pool is not None:
+        return _pool_can_send(pool)
     elif kind == "zfs":
-        why = "zfs discards if its pool has autotrim=on, or on zpool trim"
+        why = "zfs discards if its pool has autotrim=on, or on zpool trim; zpool printed nothing"
     else:
         why = f"ssdlab does not know whether {kind} discards"
     return "unknown", why
 
 
+def _pool_can_send(pool: Pool) -> tuple[Passes, str]:
+    without = [m.node for m in pool.members if m.trim == "trim unsupported" and m.role != "cache"]
+    if without:
+        return "no", f"zfs: trim is unsupported on {', '.join(without)} (zpool status -t)"
+    states = {m.trim for m in pool.members if m.trim and m.role in {"data", "special", "log"}}
+    last = f"; last: {', '.join(sorted(states))}" if states else ""
+    return "yes", f"zfs frees space by autotrim and zpool trim{last}"
+
+
 def schedule_layer(mount: Mount, roots: Roots) -> TrimLayer:
     """Whether discards happen automatically: by a mount option, a timer or a cron job."""
-    passes, why = _is_scheduled(mount, roots)
+    decide = _is_scheduled if pool_of(mount, roots) is None else _pool_is_scheduled
+    passes, why = decide(mount, roots)
     return TrimLayer("schedule", str(mount.mount_point), passes, why)
 
 
@@ -131,6 +151,20 @@ def _is_scheduled(mount: Mount, roots: Roots) -> tuple[Passes, str]:
     if skipped:
         return "no", f"{without}; fstrim.timer is enabled, but {skipped}"
     return "yes", f"{without}; fstrim.timer is enabled: once a week"
+
+
+def _pool_is_scheduled(mount: Mount, roots: Roots) -> tuple[Passes, str]:
+    pool = pool_of(mount, roots)
+    assert pool is not None
+    if pool.autotrim:
+        return "yes", f"the pool {pool.name} has autotrim=on"
+    off = "autotrim=off" if pool.autotrim is False else "autotrim is not known"
+    for path in ("cron.d/zfsutils-linux", "cron.weekly/zfs-trim", "cron.monthly/zfs-trim"):
+        text = read_text(roots.etc / path) or ""
+        if "trim" in text:
+            # Debian's job trims pools all of whose drives are NVMe, or that have its property set.
+            return "yes", f"{off}; /etc/{path} trims, of itself only pools on NVMe drives"
+    return "no", f"{off}, and no cron job trims: only a manual zpool trim discards"
 
 
 def _timer_is_enabled(etc: Path) -> bool:

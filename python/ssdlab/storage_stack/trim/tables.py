@@ -20,6 +20,7 @@ from ssdlab.storage_stack.layers import Tables
 
 _KNOWN_WORDS: Final = frozenset(
     {"crypt", "thin-pool", "thin", "linear", "striped", "raid", "integrity", "vdo", "cache"}
+    | {"writecache", "zoned"}
     | {"allow_discards", "no_discard_passdown", "ignore_discard"}
     | {"snapshot", "snapshot-origin", "era", "raid4", "raid5_ls", "raid5_la", "raid5_rs"}
     | {"raid5_ra", "raid6_zr", "raid6_nr", "raid6_nc"}

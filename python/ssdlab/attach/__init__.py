@@ -1,0 +1,10 @@
+"""Attaches a served twin as a mounted file system: nbdfuse, a loop device, mkfs, mount.
+
+programs   the programs that this takes, and how they are run
+device     the twin as a block device, by nbdfuse and a loop device
+mounted    the file system: made, mounted, unmounted, and mounted again after a power cut
+"""
+
+from ssdlab.attach.mounted import FILE_SYSTEMS, MountedTwin, check_mount
+
+__all__ = ["FILE_SYSTEMS", "MountedTwin", "check_mount"]

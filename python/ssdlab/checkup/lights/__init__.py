@@ -1,0 +1,40 @@
+"""The traffic lights of a checkup.
+
+light       `Light`, and what all of them share
+stack       from the doctor's verdicts: health, setup, files
+measured    from the experiments: speed, durable writes, long writes, ageing, TRIM
+"""
+
+from __future__ import annotations
+
+from ssdlab.checkup.lights.light import COLOURS, Colour, Light, was_busy
+from ssdlab.checkup.lights.measured import measured_lights
+from ssdlab.checkup.lights.stack import stack_lights
+from ssdlab.checkup.record import Checkup
+
+__all__ = ["COLOURS", "Colour", "Light", "lights", "verdict", "was_busy"]
+
+
+def lights(checkup: Checkup) -> list[Light]:
+    """All lights, the worst first, otherwise in a fixed order; grey ones last."""
+    of_stack = stack_lights(checkup)
+    made = [*of_stack[:1], *measured_lights(checkup), *of_stack[1:]]  # health first
+    return sorted(made, key=lambda light: COLOURS.index(light.colour))
+
+
+def verdict(found: list[Light]) -> str:
+    """One sentence about all lights: the worst one, and the number of others."""
+    counts = {colour: sum(light.colour == colour for light in found) for colour in COLOURS}
+    grey = ", ".join(light.title for light in found if light.colour == "grey")
+    unmeasured = f" Not measured: {grey}." if grey else ""
+    if counts["red"] or counts["yellow"]:
+        others = counts["red"] + counts["yellow"] - 1
+        more = ""
+        if others:
+            more = f" {others} more light{'' if others == 1 else 's'} not green."
+        return f"{found[0].title}: {found[0].says}{more}{unmeasured}"
+    if not counts["green"]:
+        return f"Nothing could be decided.{unmeasured}"
+    if unmeasured:
+        return f"No problem found.{unmeasured}"
+    return "All right: nothing needs to be done."

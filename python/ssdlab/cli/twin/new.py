@@ -1,0 +1,214 @@
+"""`ssdlab twin new`: a profile from what a data sheet says of a drive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ssdlab.cli import options
+from ssdlab.cli.output import write_out
+from ssdlab.errors import UsageError
+from ssdlab.units import parse_size
+
+if TYPE_CHECKING:
+    from ssdlab.fit.generic_twin import RateRange
+    from ssdlab.profiles.generic import GenericDrive
+    from ssdlab.view import Table
+
+app = typer.Typer(add_completion=False)
+
+DRAWS = 12
+INTERFACES = ("nvme", "sata")
+OPTIONS = {
+    "rbps": "--read",
+    "wbps": "--write",
+    "rrandiops": "--read-iops",
+    "wseqiops": "--write-iops",
+}
+"""The option of each rate."""
+
+
+@app.command(
+    name="new",
+    epilog="Example: ssdlab twin new --interface nvme --capacity 512GB --nand tlc "
+    "--read 3500MB/s --out mine.toml",
+)
+def new(
+    *,
+    interface: Annotated[str, typer.Option(help="nvme or sata.")],
+    capacity: Annotated[str, typer.Option(help="As sold, such as 512GB.")],
+    nand: Annotated[str, typer.Option(help="Flash: slc, mlc, tlc or qlc.")] = "tlc",
+    out: Annotated[Path, typer.Option(help="File for the profile.")],
+    model: Annotated[str, typer.Option(help="The drive's name.")] = "",
+    channels: Annotated[int | None, typer.Option(help="Channels, if known.")] = None,
+    dies: Annotated[int | None, typer.Option(help="Dies, if known.")] = None,
+    spare: Annotated[float | None, typer.Option(help="Hidden / all flash, if known.")] = None,
+    protected: Annotated[
+        bool, typer.Option("--protected", help="Capacitors protect the write buffer.")
+    ] = False,
+    read: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Sequential reads, such as 3500MB/s.")
+    ] = None,
+    write: Annotated[
+        str | None, typer.Option(metavar="RATE", help="Sustained sequential writes.")
+    ] = None,
+    read_iops: Annotated[
+        int | None, typer.Option(help="Random reads of 4 KiB at depth 64, requests/s.")
+    ] = None,
+    write_iops: Annotated[
+        int | None, typer.Option(help="Writes of 4 KiB in order at depth 64, requests/s.")
+    ] = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a generic twin from what a data sheet says: interface, capacity, flash, rates.
+
+    All other numbers are those of usual drives; each entry of the profile names its source. The
+    command then prints how wide the rates of a drive may be of which no more is known: it measures
+    twelve twins whose numbers it draws from the ranges of real drives.
+    """
+    if interface not in INTERFACES:
+        raise UsageError(f"--interface is {interface!r}; it must be nvme or sata")
+    from ssdlab.fit.generic_twin import make
+    from ssdlab.profiles.generic import GenericDrive
+
+    drive = GenericDrive(
+        "nvme" if interface == "nvme" else "sata",
+        parse_size(capacity),
+        nand.lower(),
+        model=model,
+        channels=channels,
+        dies=dies,
+        spare=spare,
+        protected=protected,
+    )
+    rates = _rates({"rbps": read, "wbps": write, "rrandiops": read_iops, "wseqiops": write_iops})
+    profile = make(drive, rates, f"fit of the rates given for {drive.name}")
+    try:
+        out.write_text(profile, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{out} cannot be written ({error.strerror}); give another --out"
+        ) from error
+    ranges = _measure_ranges(profile, drive, rates, quiet=quiet)
+    if json:
+        from ssdlab.records import encode_json
+
+        write_out(encode_json(_document(out, drive, ranges)))
+    else:
+        _print(out, drive, ranges)
+
+
+def _rates(given: dict[str, str | int | None]) -> dict[str, float]:
+    """The rates that are given, named as in `iocost.RATES`."""
+    from ssdlab.fit.iocost import parse_rate
+
+    return {
+        name: parse_rate(value, name, OPTIONS[name])
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def _print(out: Path, drive: GenericDrive, ranges: list[RateRange]) -> None:
+    from ssdlab.report.table import print_table
+
+    console = Console()
+    print_table(_numbers_table(drive), console)
+    print_table(_rates_table(ranges), console)
+    console.print(_conclusion(ranges, out), markup=False, highlight=False, soft_wrap=True)
+
+
+def _measure_ranges(
+    profile: str, drive: GenericDrive, rates: dict[str, float], *, quiet: bool
+) -> list[RateRange]:
+    from ssdlab.cli.bar import progress_bar
+    from ssdlab.fit.generic_twin import rate_ranges
+    from ssdlab.runner.progress import Report
+
+    with progress_bar(Console(stderr=True), "drawing twins", quiet=quiet) as listener:
+
+        def report(done: int) -> None:
+            listener(Report(f"{done} of {DRAWS} twins", done / DRAWS, done / DRAWS, None))
+
+        return rate_ranges(profile, drive, rates, DRAWS, report)
+
+
+def _document(out: Path, drive: GenericDrive, ranges: list[RateRange]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from ssdlab.fit.iocost import RATES
+    from ssdlab.profiles.generic import numbers
+
+    findings = {
+        one.name: {
+            "value": one.value,
+            "unit": RATES[one.name].unit,
+            "low": one.low,
+            "high": one.high,
+            "why": f"the extremes of {DRAWS} twins with numbers drawn from those of real drives",
+        }
+        for one in ranges
+    }
+    rows = [asdict(one) for one in numbers(drive)]
+    return {"profile": str(out), "numbers": rows, "draws": DRAWS, "findings": findings}
+
+
+def _numbers_table(drive: GenericDrive) -> Table:
+    from ssdlab.profiles.generic import numbers
+    from ssdlab.view import Column, Table
+
+    columns = (
+        Column("Key", numeric=False),
+        Column("Value"),
+        Column("Real drives"),
+        Column("Kind", numeric=False),
+    )
+    rows = [
+        (
+            one.key,
+            str(one.value),
+            "" if one.low == one.high else f"{one.low} to {one.high}",
+            one.kind,
+        )
+        for one in numbers(drive)
+    ]
+    return Table(columns, tuple(rows))
+
+
+def _rates_table(ranges: list[RateRange]) -> Table:
+    from ssdlab.fit.iocost import RATES
+    from ssdlab.view import Column, Table
+    from ssdlab.wording import number
+
+    columns = (
+        Column("Rate", numeric=False),
+        Column("", numeric=False),
+        Column("Twin"),
+        Column("Drives like it"),
+    )
+    rows = [
+        (
+            one.name,
+            RATES[one.name].unit,
+            _digits(one.value),
+            f"{number(float(_digits(one.low)))} to {number(float(_digits(one.high)))}",
+        )
+        for one in ranges
+    ]
+    return Table(columns, tuple(rows))
+
+
+def _digits(value: float) -> str:
+    return f"{float(f'{value:.3g}'):g}" if value < 1000 else f"{float(f'{value:.3g}'):.0f}"
+
+
+def _conclusion(ranges: list[RateRange], out: Path) -> str:
+    widest = max(ranges, key=lambda one: one.high / one.low)
+    return (
+        f" {out}: the profile. A drive of which no more is known may differ from it: {widest.name} "
+        f"by a factor of {widest.high / widest.low:.1f}. Measure it and use `ssdlab twin fit`."
+    )

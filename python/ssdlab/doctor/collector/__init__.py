@@ -1,0 +1,1 @@
+"""Scripts that collect what the doctor needs on machines without ssdlab."""

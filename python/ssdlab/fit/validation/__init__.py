@@ -1,0 +1,1 @@
+"""Published figures of real drives against their twins: `ssdlab twin validate`."""

@@ -1,0 +1,103 @@
+"""Recordings of collector scripts: Linux is collected here, FreeBSD is a stored recording."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ssdlab.doctor.checks import judge
+from ssdlab.doctor.collected import parse, script, snapshot_of
+from ssdlab.doctor.examine import read_recorded
+from ssdlab.errors import UsageError
+from ssdlab.snapshot import Snapshot
+from ssdlab.storage_stack.layers import Roots
+from ssdlab.storage_stack.snapshot import Probes, read_snapshot
+from ssdlab.storage_stack.trim.tables import read_tables
+
+FREEBSD = Path(__file__).with_name("freebsd.txt")
+HEAD = "=ssdlab-collector 1 linux\n=target /\n=user 0\n=kernel 6.1.0\n"
+MOUNTS = "=file proc/self/mountinfo\n 22 1 0:40 / / rw - tmpfs tmpfs rw\n"
+
+
+def _codes(stack: Snapshot) -> dict[str, str]:
+    return {f"{verdict.code} {verdict.where}": verdict.severity for verdict in judge(stack)}
+
+
+def _freebsd(target: str) -> Snapshot:
+    text = FREEBSD.read_text().replace("=target /var/db/mysql", f"=target {target}")
+    return snapshot_of(parse(text))
+
+
+def test_a_linux_machine_is_judged_from_its_recording_as_on_the_spot(tmp_path: Path) -> None:
+    collect = tmp_path / "collect.sh"
+    collect.write_text(script("linux"))
+    recording = tmp_path / "here.txt"
+    with recording.open("wb") as out:
+        subprocess.run(["sh", str(collect), "/"], stdout=out, check=True, timeout=120)
+    recorded = read_recorded(recording)
+    live = read_snapshot("/", Roots(tables=read_tables()), Probes())
+    assert [device.name for device in recorded.devices] == [device.name for device in live.devices]
+    assert recorded.devices == live.devices
+    assert _codes(recorded) == _codes(live)
+    assert recorded.mounts[0].layers == live.mounts[0].layers
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ("=file ../etc/passwd\n x\n", "only /sys"),
+        ("=file /etc/fstab\n x\n", "only /sys"),
+        ("=file home/x\n x\n", "only /sys"),
+        ("=link sys/a\n ../../../etc\n", "leads out"),
+        ("=file etc/fstab\n x\n=link etc/fstab\n /etc/passwd\n", "two records"),
+    ],
+)
+def test_a_recording_cannot_write_or_read_outside_its_tree(record: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        snapshot_of(parse(f"{HEAD}{MOUNTS}{record}=end\n"))
+
+
+def test_a_link_to_a_file_of_this_machine_stays_in_the_tree(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("issue_discards = 1\n")
+    text = f"{HEAD}{MOUNTS}=link etc/lvm/lvm.conf\n {secret}\n=end\n"
+    assert snapshot_of(parse(text)).lvm_discards is None
+
+
+def test_a_recording_without_mounts_is_refused() -> None:
+    with pytest.raises(UsageError, match="mountinfo"):
+        snapshot_of(parse(f"{HEAD}=end\n"))
+
+
+def test_an_interrupted_recording_is_refused() -> None:
+    with pytest.raises(UsageError, match="incomplete"):
+        parse(HEAD)
+    with pytest.raises(UsageError, match="this version"):
+        parse("=ssdlab-collector 2 linux\n=end\n")
+
+
+def test_geli_without_deletes_stops_trim_on_freebsd() -> None:
+    stack = _freebsd("/var/db/mysql")
+    assert [device.name for device in stack.devices] == ["ada1p1.eli", "ada1p1", "ada1"]
+    codes = _codes(stack)
+    assert codes["trim-stopped ada1p1.eli (GELI)"] == "bad"
+    drive = stack.drives[0]
+    assert (drive.model, drive.transport, drive.rotational) == (
+        *("INTEL SSDSC2BB240G4", "sata"),
+        False,
+    )
+    assert stack.mounts[0].free_bytes == 117_000_000 * 1024
+
+
+def test_ufs_without_trim_is_told_how_to_enable_it() -> None:
+    verdict = next(v for v in judge(_freebsd("/")) if v.code == "trim-never-asked")
+    assert "tunefs -t enable /dev/gpt/root" in verdict.remedy
+    assert "fstrim" not in verdict.remedy
+
+
+def test_a_pool_on_a_volume_of_a_raid_controller_has_no_trim() -> None:
+    codes = _codes(_freebsd("/home"))
+    assert codes["trim-stopped mfid0 (RAID controller)"] == "bad"
+    assert codes["raid-volume mfid0 (RAID controller)"] == "note"
