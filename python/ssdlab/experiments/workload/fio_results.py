@@ -337,7 +337,7 @@ def _parsed(job: _FioJob) -> FioJob | None:
 
     fio does not record the size of a device, so a job on all of it gets a nominal one.
     """
-    if not {"rw", "readwrite"} & job.options.keys():  # fio before 2.3 recorded no options
+    if not {"rw", "readwrite"} & job.options.keys():  # old versions of fio record no options
         return None
     lines = [f"{key}={value}" if value else key for key, value in job.options.items()]
     text = "\n".join([f"[{job.name}]", *lines, ""])
