@@ -19,6 +19,8 @@ EXACT: Final = (
     *(("split", seed) for seed in (0, 1)),
     *(("trim", seed) for seed in (0, 10)),
     ("cache", 8),
+    ("cache", 25),  # folds its cache while the host writes
+    ("cache", 3020),  # capacitors, and programs that take longer than the first pauses
     ("fragments", 22),
 )
 """Probes and seeds whose findings are all exact."""

@@ -10,7 +10,7 @@ import pytest
 
 from ssdlab.checkup import execute, parts
 from ssdlab.checkup.execute import CheckupOptions, cost, perform_checkup, resume_checkup
-from ssdlab.checkup.lights import lights
+from ssdlab.checkup.lights import lights, verdict
 from ssdlab.checkup.parts import RESERVED_S
 from ssdlab.checkup.record import read_checkup
 from ssdlab.checkup.table import table
@@ -96,6 +96,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resuming_measures_the_rest(
     assert list(broken.runs) == ["suite", "fsync", "trim", "aging"]
     colours = {light.code: light.colour for light in lights(broken)}
     assert colours["lasting"] == "grey"
+    assert "All right" not in verdict(lights(broken))
     suite_folder = broken.runs["suite"].folder
     resumed = resume_checkup(broken.folder, RunObserver())
     assert resumed.is_complete
@@ -141,7 +142,9 @@ def test_without_room_only_the_doctor_runs_and_the_lights_say_why(
     speed = next(light for light in lights(checkup) if light.code == "speed")
     assert speed.colour == "grey"
     assert "only 3 MiB may be used, because 5 % or 1 GiB stays free" in speed.says
-    assert "test files of at most 3 MiB, smaller than usual" in cost(of_directory)
+    assert "at most 3 MiB, which are removed, as 5.003 GiB are free and 5 GiB stay free" in (
+        cost(of_directory)
+    )
 
 
 def test_a_directory_in_memory_is_not_measured(

@@ -15,6 +15,11 @@ from typing import Any
 import pytest
 from forked import Program
 
+from ssdlab.cli.doctor import doctor
+from ssdlab.doctor import examine
+from ssdlab.errors import UsageError
+from ssdlab.snapshot import Device, Health, Snapshot
+
 SEVERITIES = ["bad", "warn", "note", "good"]
 
 
@@ -194,3 +199,19 @@ def test_collector_scripts_are_printed_and_their_output_is_judged(
     assert done.returncode == 1
     assert json.loads(done.stdout)["stack"]["kernel"] == "FreeBSD 14.1-RELEASE"
     assert "give linux or freebsd" in refused("doctor", "--collector", "plan9")
+
+
+def test_remember_ends_with_status_1_if_something_is_worse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for errors, status in ((0, 0), (0, 0), (7, 1)):
+        health = Health("smartctl", link_errors=errors)
+        drive = Device("sda", "/dev/sda", "drive", "sata", is_drive=True, serial="x", health=health)
+        stack = Snapshot("/", as_root=True, devices=(drive,))
+        monkeypatch.setattr(examine, "read_stack", lambda *_, stack=stack: stack)
+        assert doctor("/", json=True, remember=True) == status
+        [changes] = json.loads(capsys.readouterr().out)["history"]
+        assert len(changes["regressions"]) == status
+    with pytest.raises(UsageError, match="leave --recorded out"):
+        doctor("/", recorded=tmp_path / "x.json", remember=True)

@@ -6,9 +6,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+import pytest
 from forked import Program
 
 from ssdlab import profiles
+from ssdlab.cli.twin import relatives
+from ssdlab.errors import UsageError
+from ssdlab.profiles.relatives import DriveFacts
+from ssdlab.snapshot import Device, Snapshot
+from ssdlab.storage_stack import snapshot
 
 Refused = Callable[..., str]
 XG5 = "toshiba-xg5"
@@ -35,6 +42,17 @@ def test_each_number_is_shown_with_its_kind_and_source(ssdlab: Program) -> None:
     assert len(read["value"]) == 3
     assert read["kind"] == "fitted"
     assert "ageing" in read["source"] or "ageing" in str(numbers)
+
+
+def test_the_profile_itself_is_printed_to_copy_and_change(
+    ssdlab: Program, refused: Refused, tmp_path: Path
+) -> None:
+    copy = tmp_path / "mine.toml"
+    copy.write_text(ssdlab("twin", "show", XG5, "--toml").stdout, encoding="utf-8")
+    assert copy.read_text(encoding="utf-8") == profiles.load(XG5)
+    assert ssdlab("twin", "check", str(copy)).returncode == 0
+    for option in (("--json",), ("--capacity", "8GiB")):
+        assert "without --json and --capacity" in refused("twin", "show", XG5, "--toml", *option)
 
 
 def test_the_list_has_the_errors_of_each_twin(ssdlab: Program) -> None:
@@ -126,3 +144,55 @@ def test_a_narrow_terminal_shows_fewer_columns_of_the_list_uncut(ssdlab: Program
     done = ssdlab("twin", "list", env={"COLUMNS": "50", "PATH": "/usr/bin"})
     assert "…" not in done.stdout
     assert "476.8 GiB" in done.stdout
+
+
+def test_the_twin_of_a_model_is_found_and_a_virtual_disk_is_refused(
+    ssdlab: Program, refused: Callable[..., str]
+) -> None:
+    done = ssdlab("twin", "for", "--model", "SAMSUNG MZVLB1T0HALR-00000")
+    assert "its twin is samsung-pm981." in done.stdout
+    relative = ssdlab("twin", "for", "--model", "Samsung SSD 990 PRO 2TB", "--interface", "nvme")
+    assert "no twin of this model ships. The nearest is samsung-980-pro." in relative.stdout
+    assert "none is near" in ssdlab("twin", "for", "--model", "Frobnicator 9").stdout
+    [drive] = json.loads(ssdlab("twin", "for", "--model", "XG5 1TB", "--json").stdout)["drives"]
+    assert (drive["capacity_bytes"], len(drive["twins"])) == (10**12, len(profiles.names()) - 1)
+    assert "give either a drive" in refused("twin", "for")
+    assert "--interface is 'scsi'" in refused("twin", "for", "--model", "A", "--interface", "scsi")
+
+
+def test_the_drives_of_a_path_are_those_of_its_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    drive = Device("nvme0n1", "/dev/nvme0n1", "drive", "nvme", is_drive=True)
+    known = msgspec.structs.replace(drive, model="KXG50ZNV512G TOSHIBA", size_bytes=512110190592)
+
+    def stack_of(*devices: Device) -> None:
+        stack = Snapshot("/mnt", as_root=False, devices=devices)
+        monkeypatch.setattr(snapshot, "read_snapshot", lambda *_: stack)
+
+    stack_of(known)
+    [(name, facts)] = relatives.drives_at("/mnt")
+    assert name == "nvme0n1"
+    assert facts == DriveFacts("KXG50ZNV512G TOSHIBA", 512110190592, "nvme")
+    stack_of(drive)
+    with pytest.raises(UsageError, match=r"nvme0n1 names no model \(nvme\); give --model"):
+        relatives.drives_at("/mnt")
+    stack_of(msgspec.structs.replace(known, rotational=True))
+    with pytest.raises(UsageError, match="is a spinning disk"):
+        relatives.drives_at("/mnt")
+    stack_of()
+    with pytest.raises(UsageError, match="is on no drive of this machine"):
+        relatives.drives_at("/mnt")
+
+
+def test_two_twins_are_compared_key_by_key(ssdlab: Program) -> None:
+    shown = ssdlab("twin", "diff", "samsung-pm981", "twin:samsung-980-pro").stdout
+    rows = [line.split() for line in shown.splitlines() if " " in line.strip()]
+    assert ["flash.channels", "8", "16", "2"] in rows
+    document = json.loads(
+        ssdlab("twin", "diff", "samsung-pm981", "samsung-980-pro", "--json").stdout
+    )
+    keys = [row["key"] for row in document["differences"]]
+    assert keys[:3] == ["drive.model", "drive.capacity", "ftl.spare"]
+    assert "drive.interface" not in keys
+    narrow = ssdlab("twin", "diff", "samsung-pm981", "samsung-980-pro", env={"COLUMNS": "50"})
+    assert "flash.channels: 8 -> 16\n" in narrow.stdout
+    assert "are the same" in ssdlab("twin", "diff", "toshiba-xg5", "toshiba-xg5").stdout

@@ -1,13 +1,26 @@
-"""The live view of a served twin: latencies of flushes, late answers, scaled curves."""
+"""Live views: latencies of flushes, late answers, scaled curves, metrics for Prometheus."""
 
 from __future__ import annotations
 
 import io
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
 
+import msgspec
+import pytest
+from forked import Program
 from rich.console import Console
 
-from ssdlab.cli.control import curve, line, table
-from ssdlab.device.control import Rates, Sample
+from ssdlab.cli import live
+from ssdlab.cli.control import line, table
+from ssdlab.cli.live import curve
+from ssdlab.device.control import Sample
+from ssdlab.errors import TargetError, UsageError
+from ssdlab.stats.rates import Rates, Totals
 
 
 def _rates(p99_us: float) -> Rates:
@@ -54,3 +67,87 @@ def test_late_answers_are_shown_while_a_twin_with_a_pace_runs() -> None:
 def test_a_curve_names_its_largest_value() -> None:
     assert curve([0, 1234.5]) == " █ up to 1,234"
     assert curve([None, 0]) == "  "
+
+
+def test_it_warns_while_responses_are_late() -> None:
+    assert "LATE" not in line(_sample())
+    for share, warns in ((None, False), (0.02, False), (0.4, True)):
+        sample = msgspec.structs.replace(_sample(), late_share=share)
+        assert ("LATE: 40.0% of the responses left more than 20 us late" in line(sample)) == warns
+        assert ("LATE: 40.0%" in _shown(sample)) == warns
+
+
+def test_metrics_are_in_prometheus_format() -> None:
+    totals = {"read": Totals(3, 12288, 600.0, 0, ((100.0, 2), (400.0, 1)), 600.0)}
+    metrics = [
+        *live.request_metrics(totals, {"device": 'a"b\\'}),
+        *live.gauge("ssdlab_in_flight", "Requests in flight.", 2, {"device": "a"}),
+        *live.gauge("ssdlab_temperature_celsius", "Not known.", None, {"device": "a"}),
+    ]
+    lines = live.exposition(metrics).splitlines()
+    own = r'device="a\"b\\",op="read"'
+    assert f"ssdlab_requests_total{{{own}}} 3" in lines
+    assert f"ssdlab_request_seconds_total{{{own}}} 0.0006" in lines
+    name = "ssdlab_request_latency_seconds"
+    assert lines.index(f'{name}_bucket{{{own},le="0.0001"}} 2') < lines.index(
+        f'{name}_bucket{{{own},le="0.0004"}} 3'
+    )
+    assert f'{name}_bucket{{{own},le="+Inf"}} 3' in lines
+    assert f"# TYPE {name} histogram" in lines
+    assert 'ssdlab_in_flight{device="a"} 2' in lines
+    assert "ssdlab_temperature_celsius" not in " ".join(lines)
+
+
+def test_a_listener_answers_each_scrape_and_only_on_this_machine(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pages = iter(("one\n", "two\n"))
+
+    def page() -> str:
+        text = next(pages, None)
+        if text is None:
+            raise TargetError("the drive is gone")
+        return text
+
+    failures: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            live.serve_metrics("127.0.0.1:0", page)
+        except TargetError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    url = ""
+    while not url:
+        url = capsys.readouterr().out.strip()
+    answers = []
+    for path in ("", "", "/other", ""):
+        try:
+            with urllib.request.urlopen(url + path) as answer:
+                answers.append(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            answers.append(str(error.code))
+    thread.join()
+    assert answers == ["one\n", "two\n", "404", "500"]
+    assert [str(failure) for failure in failures] == ["the drive is gone"]
+    for listen in ("0.0.0.0:9000", "127.0.0.1", "127.0.0.1:99999", "host:80"):
+        with pytest.raises(UsageError, match="it must be 127"):
+            live.serve_metrics(listen, page)
+
+
+def test_a_real_drive_is_shown_as_a_line_json_and_metrics(
+    ssdlab: Program, refused: Callable[..., str]
+) -> None:
+    target = Path.home()
+    done = ssdlab("top", target, "--once", "--every", "0.1", "--json")
+    if "no drive of this machine" in done.stderr:
+        pytest.skip("the home directory is on no drive")
+    sample = json.loads(done.stdout)
+    assert sample["seconds"] > 0
+    assert set(sample["write"]) >= {"rate", "bytes_rate", "mean_us", "p99_us"}
+    assert "write " in ssdlab("top", target, "--once", "--every", "0.1").stdout
+    metrics = ssdlab("top", target, "--prometheus", "--every", "0.1").stdout
+    assert f'ssdlab_requests_total{{device="{sample["drive"]}",op="read"}}' in metrics
+    assert "exclude each other" in refused("top", target, "--json", "--prometheus")

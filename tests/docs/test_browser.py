@@ -53,6 +53,21 @@ def test_reports_fit_a_desk_and_a_telephone(reports: list[Path], tmp_path: Path)
     assert [each for each in seen if each.letters < 500 or each.beyond or each.missing] == []
 
 
+def test_the_page_of_a_checkup_fits_a_desk_and_a_telephone(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    page = tmp_path / "checkup.html"
+    words = ["checkup", "twin:toshiba-xg5", "--capacity", "1GiB", "--quiet", "--html", str(page)]
+    done = subprocess.run(
+        ["ssdlab", *words], cwd=tmp_path, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    seen, console = look([page], tmp_path)
+    assert len(seen) == len(WIDTHS)
+    assert not console
+    assert [each for each in seen if each.letters < 5000 or each.beyond] == []
+
+
 POINT = """<!doctype html><meta charset="utf-8"><body><iframe src="PAGE" width="1280" height="900">
 </iframe><script>
 frames[0].frameElement.onload = () => {

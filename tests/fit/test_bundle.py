@@ -15,6 +15,8 @@ from ssdlab.profiles.toml_edit import set_value
 from ssdlab.records import Finding, Manifest, Result, Run
 
 SECRETS = ("S3CRET-SERIAL-77", "/home/alice/data", "alice", "db-host-9", "eui.0025385b71b0d9c1")
+ELSEWHERE = "/srv/elsewhere/y.csv"
+"""A path that no manifest has."""
 
 
 def _run(folder: Path, experiment: str = "stripe", **device: Any) -> Run:
@@ -65,7 +67,7 @@ def _run(folder: Path, experiment: str = "stripe", **device: Any) -> Run:
 
 def _profile() -> str:
     text = set_value(profiles.load("toshiba-xg5"), "drive.model", "Drive X 512")
-    source = f"fit of stripe of {SECRETS[1]} on {SECRETS[3]} by {SECRETS[2]}, from {SECRETS[1]}/x"
+    source = f"fit of stripe of {SECRETS[1]} on {SECRETS[3]} by {SECRETS[2]}, from {ELSEWHERE}"
     text = set_value(text, "flash.read", "55 us", source)
     return f"# from {SECRETS[1]}/start.toml on {SECRETS[3]}\n{text}"
 
@@ -77,7 +79,7 @@ def made(tmp_path: Path) -> bundle.Bundle:
 
 def test_a_bundle_has_no_serial_host_user_or_path(made: bundle.Bundle) -> None:
     text = bundle.encode(made).decode()
-    for secret in (*SECRETS, "start.toml", "20260101", "nvme0n1"):
+    for secret in (*SECRETS, ELSEWHERE, "start.toml", "20260101", "nvme0n1"):
         assert secret not in text, secret
     assert "fit of stripe of (removed) on (removed) by (removed)" in text
 

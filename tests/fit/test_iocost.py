@@ -83,6 +83,13 @@ def test_reads_beyond_the_flash_are_limited_by_the_controller() -> None:
     assert measure(text)["rrandiops"] == pytest.approx(500000, rel=0.05)
 
 
+def test_writes_that_the_flash_nearly_limits_are_fitted_too() -> None:
+    wanted = {"rbps": 1215.0, "wbps": 758.0, "wseqiops": 169949.0}
+    twin = measure(RatesFit(START, wanted, "fit").run())
+    assert twin["wbps"] == pytest.approx(758, rel=0.02)
+    assert twin["wseqiops"] == pytest.approx(169949, rel=0.02)
+
+
 def test_a_table_is_read_with_and_without_units(tmp_path: Path) -> None:
     file = tmp_path / "drive.toml"
     file.write_text(

@@ -26,6 +26,12 @@ def test_a_drives_curve_is_predicted_from_its_spare() -> None:
     assert figures["WAF, mean of a pass"].role == "fitted"
 
 
+def test_a_row_without_a_spare_gets_the_one_of_its_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_amplification, "CAPACITY", 1 << 30)
+    mean = float(write_amplification.permutation_waf(0.2, 2)[1].mean())
+    assert write_amplification.spare_for(mean) == pytest.approx(0.2, rel=0.01)
+
+
 def test_uniform_waf_is_predicted_from_the_flash_of_a_drive() -> None:
     (figure,) = _row("samsung-pm9a3-960").compare()
     assert abs(figure.error) < 0.05

@@ -1,8 +1,11 @@
-"""Licences: of ssdlab, of its dependencies and of its data."""
+"""What a release needs: licences, one version, manual pages; each check refuses what it is for."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import tomllib
+from collections.abc import Callable
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,10 @@ import pytest
 
 import licences
 import third_party
+from pages import manual, share
+from pages.commands import root, walk
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
 LICENCE = "MIT OR Apache-2.0"
 GPL = "Classifier: License :: OSI Approved :: GNU General Public License (GPL)\n"
 
@@ -109,3 +115,42 @@ def test_licences_of_linked_crates_only_are_collected() -> None:
                               node("b"), node("test"), node("x")]},
     }  # fmt: skip
     assert [each["name"] for each in third_party.linked(described, {"own"})] == ["a", "b"]
+
+
+def test_each_verb_has_a_manual_page_with_all_its_options() -> None:
+    pages = manual.pages()
+    for verb in walk(root()):
+        page = pages[f"{'-'.join(verb.words)}.1"].replace("\\-", "-")
+        assert [each for each in verb.options() - {"--help"} if each not in page] == []
+        assert verb.example in page
+    assert len(pages) > 30
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+def test_groff_accepts_the_manual_pages(tmp_path: Path, run: Run) -> None:
+    for name, text in manual.pages().items():
+        (tmp_path / name).write_text(text)
+        done = run(tmp_path, "groff", "-man", "-Tutf8", "-ww", "-z", name)
+        assert (done.returncode, done.stdout) == (0, ""), name
+
+
+def test_completions_of_three_shells_are_installed(tmp_path: Path) -> None:
+    share.main(tmp_path)
+    for path in share.COMPLETIONS.values():
+        assert "_SSDLAB_COMPLETE=complete_" in (tmp_path / path).read_text()
+    assert (tmp_path / "man/man1/ssdlab-run-aging.1").is_file()
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_zsh_completes_at_the_first_tab(tmp_path: Path, run: Run) -> None:
+    """zsh loads the file as a function: called once, it must call the program."""
+    share.main(tmp_path)
+    program = tmp_path / "ssdlab"
+    program.write_text("#!/bin/sh\necho asked $_SSDLAB_COMPLETE >&2\n")
+    program.chmod(0o755)
+    script = (
+        f"fpath+=({tmp_path}/zsh/site-functions); path=({tmp_path} $path); autoload -U compinit; "
+        "compinit -D -u; autoload -Uz _ssdlab; words=(ssdlab ru); CURRENT=2; _ssdlab"
+    )
+    done = run(tmp_path, "zsh", "-f", "-c", script)
+    assert "asked complete_zsh" in done.stdout

@@ -51,6 +51,10 @@ def test_variants_stay_within_the_ranges_and_differ() -> None:
         parse_duration(tomllib.loads(text)["flash"]["read"]["value"])
         for text in variants(DRIVE, 20)
     ]
+    for text in variants(DRIVE, 20):
+        link = tomllib.loads(text)["link"]
+        whole, part = (link[f"write_{name}"]["value"] for name in ("overhead", "command"))
+        assert parse_duration(part) <= parse_duration(whole)
     low, high = parse_duration(read.low), parse_duration(read.high)
     assert all(low * 0.99 <= time <= high * 1.01 for time in times)
     assert max(times) > 1.3 * min(times)

@@ -132,6 +132,14 @@ def test_levels_of_five_rounds_each_violate_the_turns_condition() -> None:
     assert set() not in codes
 
 
+def test_a_rate_that_is_about_to_recover_violates_the_bend_condition() -> None:
+    verdicts = _verdicts(trace(traces.valley))
+    bends = [verdict for verdict in verdicts if _codes(verdict) == {"bend"}]
+    assert bends
+    assert "in the middle of the last half the rate was" in str(bends[0])
+    _assert_steady_at(verdicts[-1], FAST)
+
+
 def test_a_level_longer_than_half_of_all_bytes_passes_as_steady() -> None:
     assert _stopped(trace(traces.two_levels(50.0 * RULE.round_bytes))).steady
 

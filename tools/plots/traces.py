@@ -58,6 +58,11 @@ def settling(_second: float, written: float) -> float:
     return FAST * (0.2 + 0.8 * float(np.exp(-written / (300 * GB))))
 
 
+def valley(_second: float, written: float) -> float:
+    """Falls for 1600 GB, recovers as fast, and then stays at its first rate."""
+    return FAST * (0.8 + 0.2 * min(1.0, abs(written - 1600 * GB) / (1600 * GB)))
+
+
 def sawtooth(period: float) -> Level:
     """Falls linearly to a half and jumps back, every `period` bytes written."""
     return lambda _second, written: FAST * (1 - written % period / period / 2)

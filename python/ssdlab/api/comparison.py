@@ -16,6 +16,7 @@ from ssdlab.comparison.method import Side, make_side
 from ssdlab.comparison.report import ComparisonReport
 from ssdlab.comparison.verdict import NumberVerdict, SideVerdict
 from ssdlab.errors import UsageError
+from ssdlab.experiments.stored_runs import read_runs
 from ssdlab.report.group import GroupReport, warnings_of
 
 RunSource = Run | Path | str
@@ -81,7 +82,7 @@ class Comparison(Reportable):
 
 
 def compare(*sides: SideSource, settings: bool = False) -> Comparison:
-    """Compare sides: each a run, a run folder, a results folder of repeats, or a list of these.
+    """Compare sides: each a run, its folder, a result of fio, a folder of repeats, or several.
 
     Each side is compared with the first, number by number. `settings` allows parameters to differ.
 
@@ -112,7 +113,7 @@ def unique_name(name: str, others: Sequence[str]) -> str:
 def _runs(source: RunSource) -> list[records.Run]:
     if isinstance(source, Run):
         return [source.record]
-    return [records.read_run(folder) for folder in records.find_runs(Path(source))]
+    return read_runs(Path(source))
 
 
 def _name(source: RunSource) -> str:

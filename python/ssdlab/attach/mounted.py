@@ -27,6 +27,8 @@ FILE_SYSTEMS: Final = {
 """How each file system is made. A new twin is empty, so discarding all of it changes nothing."""
 _PROGRAMS: Final = ("nbdfuse", "losetup", "mount", "umount", "wipefs")
 _POLL_S: Final = 0.2
+_TRIES: Final = 10
+"""Failed attempts to unmount, without a known user, before a message."""
 _REPEAT_S: Final = 10.0
 """Seconds between two messages about the same processes."""
 
@@ -190,16 +192,18 @@ class MountedTwin:
 
         While the file system is in use, says by what and tries again.
         """
-        said, said_at = "", 0.0
+        said, said_at, tries = "", 0.0, 0
         while is_mounted(self.directory):
-            done = run("umount", str(self.directory))
+            done, tries = run("umount", str(self.directory)), tries + 1
             if done.returncode == 0:
                 continue
-            users = holders(self.directory, self._device) or [" ".join(done.stderr.split())]
-            text = f"{self.directory} is in use by {', '.join(users)}"
+            users = holders(self.directory, self._device)
+            text = f"{self.directory} is in use by {', '.join(users)}: serving until it is free"
+            if not users:  # the last one may just have ended
+                text = "" if tries < _TRIES else f"{' '.join(done.stderr.split())}: trying again"
             now = time.monotonic()
-            if text != said or signalled() or now > said_at + _REPEAT_S:
-                self._say(f"{text}: serving until it is free")
+            if text and (text != said or signalled() or now > said_at + _REPEAT_S):
+                self._say(text)
                 said, said_at = text, now
             time.sleep(_POLL_S)
         if self._attached is not None:

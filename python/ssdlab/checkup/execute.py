@@ -69,15 +69,15 @@ def cost(options: CheckupOptions) -> str:
     limit = format_duration(options.limit_s)
     if isinstance(options.target, Twin):
         return f"checkup {options.target}: at most {limit}"
-    room = _room(options.target)
-    names = [name for name in RESERVED_S if parts.USUAL_SIZES[name] <= max(room, 0)]
+    room, space = _room(options.target), space_on(options.target.path)
     largest = min(max(parts.USUAL_SIZES.values()), room // parts.MIB * parts.MIB)
-    space = space_on(options.target.path)
-    smaller = "" if len(names) == len(RESERVED_S) else ", smaller than usual"
+    why = ""
+    if room < max(parts.USUAL_SIZES.values()):
+        free, kept = format_size(space.free_bytes), format_size(space.kept_bytes)
+        why = f", as {free} are free and {kept} stay free"
     return (
-        f"checkup {options.target}: at most {limit}; test files of at most {format_size(largest)}"
-        f"{smaller}, which are removed: {format_size(space.free_bytes)} are free, and "
-        f"{format_size(space.kept_bytes)} stay free"
+        f"checkup {options.target}: at most {limit}, with test files of at most "
+        f"{format_size(largest)}, which are removed{why}"
     )
 
 

@@ -59,6 +59,11 @@ class _Commands(LazyGroup):
             "ssdlab.cli.control",
             "Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.",
         ),
+        "top": Member(
+            "ssdlab.cli.top",
+            "Show a real drive's rates, latencies, temperature and write amplification until "
+            "Ctrl-C.",
+        ),
         "witness": Member(
             "ssdlab.cli.witness",
             "Does a drive keep what it acknowledged? A second machine records it, you cut the "

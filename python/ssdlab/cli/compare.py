@@ -85,8 +85,8 @@ def run(
         list[str],
         typer.Argument(
             metavar="A B...",
-            help="Run folders, or results folders of repeats; separate several of one side by "
-            "commas. With --interleave: targets, as for `ssdlab run`.",
+            help="Run folders, results folders of repeats, or JSON results of fio; separate "
+            "several of one side by commas. With --interleave: targets, as for `ssdlab run`.",
             autocompletion=complete_side,
         ),
     ],
@@ -139,9 +139,9 @@ def run(
         return 0
     if fio:
         _refuse_options(context, _JOB_OPTIONS, "cannot be used with --fio")
-    short = ShortJob(op, pattern, block_size, depth, turn, size)
+    job = ShortJob(op, pattern, block_size, depth, turn, size).to_fio()
     targets = [Target(target, destroy_data) for target in options.parse_targets(sides, capacity)]
-    named = [(t, plan) for t in targets for plan in _job_plans(fio or [], short, t.parsed, seed)]
+    named = [(t, plan) for t in targets for plan in _job_plans(fio or [], job, t.parsed, seed)]
     plans = plan_sides([SideOptions(target, *plan) for target, plan in named], number)
     observer = TerminalObserver(options.OutputOptions(out, json, quiet))
     runs = measure_in_turns(plans, SaveOptions(out), observer)
@@ -176,13 +176,13 @@ def _folders(text: str) -> list[Path]:
 
 
 def _job_plans(
-    files: Sequence[Path], short: ShortJob, target: AnyTarget, seed: int
+    files: Sequence[Path], job: str, target: AnyTarget, seed: int
 ) -> list[tuple[str, workload.Plan]]:
-    """Name ("" for a single file) and jobs of each file; without files, those of `short`."""
+    """Name ("" for a single file) and jobs of each file; without files, `job`."""
     from ssdlab.experiments.workload import measure as workload
 
     if not files:
-        return [("", workload.plan_of(short.to_fio(), "", target, seed=seed))]
+        return [("", workload.plan_of(job, "", target, seed=seed))]
     names = [file.stem if len(files) > 1 else "" for file in files]
     return [
         (name, workload.plan_of_file(file, target, seed=seed))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
+from ssdlab.cli import live
+from ssdlab.cli.live import Every, JsonLines, Listen, LiveOptions, Once, Prometheus
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.units import format_size, parse_size
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 
-BARS = " ▁▂▃▄▅▆▇█"
-CURVE_SAMPLES = 60
+LATE_MAX: Final = 0.03
+"""The largest share of late responses without a warning."""
 
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[KMGT]?i?B", re.IGNORECASE)
 
@@ -88,60 +87,64 @@ def watch(
         Path, typer.Argument(metavar="SOCKET", help="Control socket of a running ssdlab serve.")
     ],
     *,
-    every: Annotated[float, typer.Option(min=0.05, help="Seconds between two samples.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Print one sample and exit.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per sample.")] = False,
+    every: Every = 1.0,
+    once: Once = False,
+    json: JsonLines = False,
+    prometheus: Prometheus = False,
+    listen: Listen = None,
 ) -> int:
     """Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.
 
-    Latencies are those of the twin, by its clock. In a pipe each sample is one line.
+    Latencies are those of the twin, by its clock. In a pipe each sample is one line. A warning
+    appears while the twin's responses are late, as clients then do not see its latencies.
     """
     from ssdlab.device import Control, Watcher
 
     with Control(socket) as control:
-        samples = _samples(Watcher(control), every, once=once)
-        console = Console()
-        try:
-            if json:
-                for sample in samples:
-                    write_out(msgspec.json.encode(sample).decode() + "\n")
-            elif once or not console.is_terminal:
-                for sample in samples:
-                    write_out(line(sample) + "\n")
-            else:
-                _show(samples, console)
-        except KeyboardInterrupt:
-            return 0
+        watcher = Watcher(control)
+        page = lambda: live.exposition(_metrics(watcher.sample(), watcher, socket))  # noqa: E731
+        view = live.View(line, table)
+        live.run(watcher.sample, view, page, LiveOptions(every, once, json, prometheus, listen))
     return 0
 
 
-def _samples(watcher: Watcher, every: float, *, once: bool) -> Iterator[Sample]:
-    while True:
-        time.sleep(every)
-        yield watcher.sample()
-        if once:
-            return
-
-
-def _show(samples: Iterator[Sample], console: Console) -> None:
-    latest: list[Sample] = []
-    with Live(console=console, auto_refresh=False) as live:
-        for sample in samples:
-            latest = [*latest[1 - CURVE_SAMPLES :], sample]
-            live.update(table(latest), refresh=True)
+def _metrics(sample: Sample, watcher: Watcher, socket: Path) -> Iterator[live.Metric]:
+    labels = {"twin": str(socket)}
+    yield from live.request_metrics(watcher.totals, labels)
+    yield from live.gauge("ssdlab_in_flight", "Requests in flight.", sample.in_flight, labels)
+    yield from live.gauge(
+        "ssdlab_write_amplification", "Flash writes / host writes over the drive's life.",
+        sample.waf_ever, labels,
+    )  # fmt: skip
+    for name, text in (
+        ("host_write_bytes", "Bytes written by hosts."),
+        ("late_answers", "Answers that left more than 20 us late."),
+        ("paced_answers", "Answers that waited for the drive's time."),
+    ):
+        yield from live.counter(f"ssdlab_{name}_total", text, sample.counters.get(name), labels)
 
 
 def line(sample: Sample) -> str:
     """A sample as one line."""
     rates = "  ".join(
-        f"{name} {rates.rate:,.0f}/s p50 {_us(rates.p50_us)} p99 {_us(rates.p99_us)}"
+        f"{name} {rates.rate:,.0f}/s p50 {live.format_us(rates.p50_us)} "
+        f"p99 {live.format_us(rates.p99_us)}"
         for name, rates in (
             ("read", sample.read),
             ("write", sample.write),
             ("flush", sample.flush),
         )
     )
-    return f"{rates}  WAF {_factor(sample.waf)}  queue {sample.in_flight}"
+    late = _warning(sample)
+    warning = f"  {late}" if late else ""
+    return f"{rates}  WAF {live.format_factor(sample.waf)}  queue {sample.in_flight}{warning}"
+
+
+def _warning(sample: Sample) -> str:
+    """That responses are late, if more than a few are; "" otherwise."""
+    if sample.late_share is None or sample.late_share < LATE_MAX:
+        return ""
+    return f"LATE: {sample.late_share:.1%} of the responses left more than 20 us late"
 
 
 def table(samples: list[Sample]) -> Table:
@@ -150,46 +153,36 @@ def table(samples: list[Sample]) -> Table:
     result = Table(
         title=f"power {last.power}, clients {last.clients}, drive time {last.virtual_s:.1f} s"
     )
-    for column in ("", "now", f"the last {CURVE_SAMPLES} samples"):
+    for column in ("", "now", f"the last {live.CURVE_SAMPLES} samples"):
         result.add_column(column, justify="right" if column == "now" else "left")
-    plurals = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
-    for name, plural in plurals.items():
+    for name, plural in live.NAMES.items():
         rates = [getattr(sample, name).rate for sample in samples]
-        result.add_row(f"{plural} per second", f"{getattr(last, name).rate:,.0f}", curve(rates))
+        result.add_row(
+            f"{plural} per second", f"{getattr(last, name).rate:,.0f}", live.curve(rates)
+        )
     for name in ("read", "write", "flush"):
         now = getattr(last, name)
         if name != "flush":
             result.add_row(f"{name} bytes per second", format_size(round(now.bytes_rate)), "")
         latencies = [getattr(sample, name).p99_us for sample in samples]
-        result.add_row(f"{name} latency, median", _us(now.p50_us), "")
-        result.add_row(f"{name} latency, p99", _us(now.p99_us), curve(latencies))
+        result.add_row(f"{name} latency, median", live.format_us(now.p50_us), "")
+        result.add_row(f"{name} latency, p99", live.format_us(now.p99_us), live.curve(latencies))
     wafs = [sample.waf for sample in samples]
-    result.add_row("write amplification", _factor(last.waf), curve(wafs))
-    result.add_row("since the drive was new", _factor(last.waf_ever), "")
+    result.add_row("write amplification", live.format_factor(last.waf), live.curve(wafs))
+    result.add_row("since the drive was new", live.format_factor(last.waf_ever), "")
     queues = [sample.in_flight for sample in samples]
-    result.add_row("queue", f"{last.in_flight}", curve(queues))
+    result.add_row("queue", f"{last.in_flight}", live.curve(queues))
     if last.counters.get("paced_answers"):
         result.add_row("answers more than 20 us late", _late(last.counters), "since the start")
+    if late := _warning(last):
+        result.caption = (
+            f"{late}: the machine is too busy, so clients see more than the twin's time"
+        )
+        result.caption_style = "bold red"
     return result
 
 
-def curve(values: list[Any]) -> str:
-    """Values as bars, scaled to the largest, which is named; a space for None."""
-    largest = max((value for value in values if value is not None), default=0)
-    steps, scale = len(BARS) - 1, largest or 1
-    bars = (BARS[0 if value is None else round(value / scale * steps)] for value in values)
-    return f"{''.join(bars)} up to {largest:,.4g}" if largest else "".join(bars)
-
-
 def _late(counters: Mapping[str, float | None]) -> str:
-    """The share of late answers of a served twin with a pace."""
+    """The share of late answers of a served twin with a pace, since its start."""
     late, paced = (counters.get(name) or 0.0 for name in ("late_answers", "paced_answers"))
     return f"{late / paced:.1%}"
-
-
-def _us(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f} us"
-
-
-def _factor(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
+from ssdlab.cli.options import Json
 from ssdlab.cli.output import write_out
+from ssdlab.errors import UsageError
 from ssdlab.units import parse_size
 
 app = typer.Typer(add_completion=False)
@@ -22,11 +24,7 @@ def doctor(
     *,
     files: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--map",
-            metavar="FILE",
-            help="Read this file for the map of read speeds, instead of the largest; repeatable.",
-        ),
+        typer.Option("--map", metavar="FILE", help="Map this file, not the largest; repeatable."),
     ] = None,
     read: Annotated[
         str, typer.Option(help="Bytes of files to read at most, past the page cache; 0: none.")
@@ -45,9 +43,14 @@ def doctor(
     collector: Annotated[
         str, typer.Option(metavar="linux|freebsd", help="Print a script for --recorded, and exit.")
     ] = "",
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
+    remember: Annotated[
+        bool,
+        typer.Option(
+            "--remember",
+            help="Keep wear, errors and read speed of each drive, and show what has changed.",
+        ),
     ] = False,
+    json: Json = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="No progress; print only problems (BAD, WARN).")
     ] = False,
@@ -56,10 +59,12 @@ def doctor(
 
     Checks TRIM through each layer, alignment, write cache, health, spare, fragments, and which
     regions of files read slowly. The worst problems come first, with what to do. Exit status 1 if
-    a problem is BAD.
+    a problem is BAD, or with --remember if something has become worse.
     """
     if collector:
         return _print_collector(collector)
+    if remember and recorded is not None:
+        raise UsageError("--remember is for this machine's drives now; leave --recorded out")
     read_bytes = parse_size(read)
     from rich.console import Console
 
@@ -67,15 +72,11 @@ def doctor(
     from ssdlab.doctor.report import render, write_html
     from ssdlab.records import encode_json
 
-    def report_progress(text: str) -> None:
-        if not quiet and not json:
-            stderr = Console(stderr=True)
-            stderr.print(f"doctor: {text}", markup=False, highlight=False, soft_wrap=True)
-
     started = time.monotonic()
     options = MapOptions(target, tuple(files or ()), read_bytes)
-    stack = read_stack(options, report_progress) if recorded is None else read_recorded(recorded)
-    report = make_report(stack, time.monotonic() - started)
+    progress = _silent if quiet or json else _print_progress
+    stack = read_stack(options, progress) if recorded is None else read_recorded(recorded)
+    report = make_report(stack, time.monotonic() - started, keep=remember)
     if html is not None:
         write_html(report, html)
         typer.echo(html.resolve(), err=True)
@@ -83,7 +84,7 @@ def doctor(
         write_out(encode_json(report))
     else:
         render(report, Console(), quiet=quiet)
-    return int(any(verdict.severity == "bad" for verdict in report.verdicts))
+    return int(report.is_bad)
 
 
 def _print_collector(system: str) -> int:
@@ -91,3 +92,14 @@ def _print_collector(system: str) -> int:
 
     write_out(script(system))
     return 0
+
+
+def _print_progress(text: str) -> None:
+    from rich.console import Console
+
+    stderr = Console(stderr=True)
+    stderr.print(f"doctor: {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _silent(_text: str) -> None:
+    """No progress."""

@@ -16,9 +16,7 @@ from ssdlab.analysis.spare import SECTOR
 from ssdlab.cli.output import write_out
 from ssdlab.provision import RECOMMENDED_SPARE, DriveInfo, Gain, Method, ProgressCallback
 from ssdlab.records import Finding, encode_json
-from ssdlab.report.table import print_table
 from ssdlab.units import format_duration, format_size
-from ssdlab.view import Column, Table
 from ssdlab.wording import plain
 
 
@@ -121,6 +119,9 @@ def _print_sizes(drive: DriveInfo, console: Console) -> None:
 
 
 def _print_recommended(drive: DriveInfo, console: Console) -> None:
+    from ssdlab.report.table import print_table
+    from ssdlab.view import Column, Table
+
     area = drive.area
     columns = tuple(map(Column, ("Spare", "to use", "to leave unused", "of the visible")))
     rows = []
@@ -133,6 +134,9 @@ def _print_recommended(drive: DriveInfo, console: Console) -> None:
 
 
 def _print_gains(result: Result, console: Console) -> None:
+    from ssdlab.report.table import print_table
+    from ssdlab.view import Column, Table
+
     if not result.gains:
         text = "No twin simulates it: give --twin NAME (ssdlab twin list) to see the gain."
         console.print(Padding(Text(text, "dim"), (0, 0, 1, 1)))

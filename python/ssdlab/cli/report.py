@@ -23,7 +23,7 @@ def report(
         list[Path] | None,
         typer.Argument(
             metavar="RUN...",
-            help="Run folders, results folders, or a sweep.",
+            help="Run folders, results folders, a sweep, or results of fio (JSON or logs).",
             autocompletion=options.complete_run,
         ),
     ] = None,
@@ -71,9 +71,12 @@ def report(
 
 
 def _read(path: Path) -> list[Run]:
-    """The run in a folder, or all in a results folder; one that cannot be read is left out."""
+    """The run in a folder or file, or all readable ones in a results folder."""
+    from ssdlab.experiments.stored_runs import is_fio_result, read_runs
     from ssdlab.records import find_runs, read_run
 
+    if is_fio_result(path):
+        return read_runs(path)
     folders = find_runs(path)
     if folders == [path]:
         return [read_run(path)]

@@ -1,7 +1,7 @@
 """Twins and real drives behind one interface. Only this package imports the native module."""
 
 from ssdlab._native import Drive, Server
-from ssdlab.device.control import Control, CutResult, Power, Rates, Sample, Watcher
+from ssdlab.device.control import Control, CutResult, Power, Sample, Watcher
 from ssdlab.device.discard import DirectReader, discard, sync_file_system, trim_free
 from ssdlab.device.fio import FioJob, parse_fio, to_fio
 from ssdlab.device.jobs import OPS, HostLoad, HostWatch, Job, Op, Outcome, run_job
@@ -58,7 +58,6 @@ __all__ = [
     "Outcome",
     "Power",
     "Rate",
-    "Rates",
     "RealOptions",
     "Replay",
     "Sample",

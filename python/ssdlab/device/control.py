@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Self
 import msgspec
 
 from ssdlab.errors import TargetError, UsageError
+from ssdlab.stats.rates import Rates, Totals, rates_between
 
 ANSWER_TIMEOUT_S: Final = 60.0
 GREETING_TIMEOUT_S: Final = 5.0
@@ -158,25 +159,13 @@ def _is_drive(path: str) -> bool:
             return False
 
 
-class Rates(msgspec.Struct, frozen=True):
-    """Commands and bytes per second of one kind of command, and latencies by the drive's clock.
-
-    Percentiles are upper ends of bins, at most a quarter too high; None without a command.
-    """
-
-    rate: float
-    bytes_rate: float
-    failed: int
-    mean_us: float | None
-    p50_us: float | None
-    p99_us: float | None
-
-
 class Sample(msgspec.Struct, frozen=True):
     """Activity of a drive since the previous sample, over `seconds` of wall-clock time.
 
     `waf` is the write amplification since the previous sample, `waf_ever` since the drive was new;
-    None without host writes. `counters` has all counters.
+    None without host writes. `late_share` is the share of paced answers that left more than 20 us
+    late; None without a pace. `counters` has all counters. Latencies are by the drive's clock, and
+    percentiles at most a quarter too high.
     """
 
     seconds: float
@@ -191,6 +180,7 @@ class Sample(msgspec.Struct, frozen=True):
     trim: Rates
     flush: Rates
     counters: dict[str, float | None]
+    late_share: float | None = None
 
 
 class Watcher:
@@ -200,12 +190,19 @@ class Watcher:
         self._control = control
         self._previous = _Reading(control)
 
+    @property
+    def totals(self) -> dict[str, Totals]:
+        """The totals at the last sample, by kind of request."""
+        return self._previous.totals
+
     def sample(self) -> Sample:
         """Activity since the previous sample, or since the watcher was created."""
         before, now = self._previous, _Reading(self._control)
         self._previous = now
         seconds = max(now.at_s - before.at_s, 1e-9)
-        rates = {kind: _rates(before.meter[kind], now.meter[kind], seconds) for kind in KINDS}
+        rates = {
+            kind: rates_between(before.totals[kind], now.totals[kind], seconds) for kind in KINDS
+        }
         return Sample(
             seconds=seconds,
             power=self._control.power().power,
@@ -215,6 +212,7 @@ class Watcher:
             waf=_waf(before.counters, now.counters),
             waf_ever=now.counters["waf"],
             counters=now.counters,
+            late_share=_late_share(before.counters, now.counters),
             **rates,
         )
 
@@ -226,33 +224,27 @@ class _Reading:
         self.at_s = time.monotonic()
         self.counters = control.counters()
         self.meter = control.request("meter")
+        self.totals = {kind: _totals(self.meter[kind]) for kind in KINDS}
 
 
-def _rates(before: dict[str, Any], now: dict[str, Any], seconds: float) -> Rates:
-    commands = now["commands"] - before["commands"]
-    earlier = dict(before["histogram_us"])
-    counts = [(upper, count - earlier.get(upper, 0)) for upper, count in now["histogram_us"]]
-    latency_us = now["latency_us"] - before["latency_us"]
-    return Rates(
-        rate=commands / seconds,
-        bytes_rate=(now["bytes"] - before["bytes"]) / seconds,
-        failed=now["failed"] - before["failed"],
-        mean_us=latency_us / commands if commands else None,
-        p50_us=_quantile(counts, 0.5),
-        p99_us=_quantile(counts, 0.99),
+def _totals(meter: dict[str, Any]) -> Totals:
+    bins = tuple((upper, count) for upper, count in meter["histogram_us"])
+    return Totals(
+        requests=meter["commands"],
+        bytes=meter["bytes"],
+        busy_us=meter["latency_us"],
+        failed=meter["failed"],
+        bins=bins,
+        binned_us=meter["latency_us"],
     )
 
 
-def _quantile(counts: list[tuple[float, int]], share: float) -> float | None:
-    """Upper end of the bin in which the quantile `share` (0 to 1) falls."""
-    left = share * sum(count for _, count in counts)
-    if left <= 0:
-        return None
-    for upper, count in counts:
-        left -= count
-        if left <= 0:
-            return upper
-    return counts[-1][0]
+def _late_share(before: dict[str, float | None], now: dict[str, float | None]) -> float | None:
+    late, paced = (
+        (now.get(name) or 0.0) - (before.get(name) or 0.0)
+        for name in ("late_answers", "paced_answers")
+    )
+    return late / paced if paced > 0 else None
 
 
 def _waf(before: dict[str, float | None], now: dict[str, float | None]) -> float | None:

@@ -12,10 +12,12 @@ import msgspec
 
 from ssdlab.doctor.checks import findings, judge, summary
 from ssdlab.doctor.collected import is_recording, parse, snapshot_of
+from ssdlab.doctor.history import remember
 from ssdlab.doctor.read_map import Budget, read_map
 from ssdlab.doctor.report import Report
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.input_files import read_bytes
+from ssdlab.records import utc_now
 from ssdlab.snapshot import File, Snapshot, Unread, decode
 from ssdlab.storage_stack.live import live_roots
 from ssdlab.storage_stack.snapshot import Probes, file_record, largest, read_snapshot
@@ -133,9 +135,17 @@ def _mapped_record(path: Path, budget: Budget, left: int, report_progress: Progr
     return msgspec.structs.replace(record, pieces=tuple(speeds.pieces), unsteady=speeds.unsteady)
 
 
-def make_report(stack: Snapshot, duration_s: float) -> Report:
-    """The verdicts on a snapshot; `duration_s` is the time that reading it took."""
+def make_report(stack: Snapshot, duration_s: float, *, keep: bool = False) -> Report:
+    """The verdicts on a snapshot; `duration_s` is the time that reading it took.
+
+    `keep` adds an entry to the history of each drive, and compares it with earlier ones.
+
+    Raises:
+        UsageError: a history cannot be read or written.
+    """
     verdicts = judge(stack)
+    changes, left_out = remember(stack, utc_now()) if keep else ([], [])
+    warnings = [MeasurementWarning("unread", _sentence(unread)) for unread in stack.unread]
     measures = [row for mount in stack.mounts for row in mount.layers] or list(stack.layers)
     return Report(
         ssdlab=version("ssdlab"),
@@ -148,8 +158,9 @@ def make_report(stack: Snapshot, duration_s: float) -> Report:
         findings=findings(verdicts),
         verdict=summary(verdicts),
         verdicts=verdicts,
-        warnings=[MeasurementWarning("unread", _sentence(unread)) for unread in stack.unread],
+        warnings=warnings + [MeasurementWarning("unread", sentence) for sentence in left_out],
         stack=stack,
+        history=changes if keep else msgspec.UNSET,
     )
 
 

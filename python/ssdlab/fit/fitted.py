@@ -62,7 +62,7 @@ DEPENDS_ON: Final = {
 }
 """Assumed numbers that decide the value of another: the rate of writing shows only the time of a
 program divided by its size. Reads of single units show tR whatever the chunk."""
-SINGLE_UNITS: Final = frozenset({"stripe", "suite", "fsync"})
+SINGLE_UNITS: Final = frozenset({"stripe", "suite", "fsync", "workload"})
 """Experiments that read single units."""
 FITTED, HELD_OUT, NOT_FITTED = "", "held out", "not fitted"
 
@@ -192,7 +192,8 @@ def _fit_rates(
     }
     if not wanted:
         return text, []
-    rates = iocost.RatesFit(text, wanted, source, known)
+    names = ", ".join(iocost.used(wanted))
+    rates = iocost.RatesFit(text, wanted, f"{source}: {names}", known)
     return rates.run(), rates.estimates()
 
 

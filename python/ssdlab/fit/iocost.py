@@ -47,7 +47,7 @@ READS: Final = 64 << 20
 WRITES: Final = 64 << 20
 CACHED_CAPACITY: Final = 8 * CAPACITY
 """Capacity of a candidate with an SLC cache: on it, file, cache and time are in proportion."""
-ROUNDS: Final = 5
+ROUNDS: Final = 12
 CLOSE: Final = 0.01
 """The fit ends when all rates are this close, relative."""
 TR_FREEDOM: Final = 1.5
@@ -314,8 +314,6 @@ class RatesFit:
         if "wbps" in ratios and "flash.program" not in self.known:
             low, high = (limit / self._program() for limit in PROGRAM_LIMITS)
             now.program = min(max(now.program * ratios["wbps"], low), high)
-        if self.writes:
-            now.write_command *= ratios[self.writes]
 
     def _correct_link(self, ratio: float) -> None:
         now, wanted = self.numbers, 1e6 * self.wanted["rbps"]

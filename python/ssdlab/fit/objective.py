@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion, Evidence
-from ssdlab.device import Job, describe_twin, open_twin
+from ssdlab.device import Job, decode, describe_twin, open_twin
 from ssdlab.device.kinds import Pattern
 from ssdlab.errors import TargetError
 from ssdlab.experiments.cache import analysis as cache_analysis
@@ -37,6 +38,7 @@ from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.stripe.probes import Probe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
+from ssdlab.experiments.workload import analysis as workload_analysis
 from ssdlab.fit.ageing import (
     FINAL_FILE,
     RELATIVE_SIGMA,
@@ -60,6 +62,9 @@ MIB: Final = 1 << 20
 CAPACITY: Final = 1024 * MIB
 """Capacity of a candidate twin in bytes: room for every drive's dies and for all writes."""
 STRIPE_READS: Final = 2048
+WORKLOAD_REGION: Final = 512 * MIB
+WORKLOAD_S: Final = 0.25
+"""Duration of each job of `workload` on a candidate."""
 SETTLE_S: Final = 1.0
 """Time that the slowest shipped twin takes to program a full 64 MiB buffer."""
 CACHE_REGION: Final = CAPACITY // 2
@@ -172,6 +177,8 @@ def _standard_error(repeats: tuple[float, ...]) -> float:
 def _is_comparable(results: Measurement, cell: Cell) -> bool:
     """Whether a twin can produce this value, and the fitted parameters influence it."""
     first = str(cell.case[0]) if cell.case else ""
+    if results.experiment == "workload":
+        return first in results.parameters["job_texts"]
     if results.experiment == "suite":
         return "zeros" not in first and "buffered" not in first
     if results.experiment == "fsync":
@@ -237,6 +244,20 @@ def _measure_split(profile: str, results: Measurement) -> Conclusion:
     session = _filled_session(profile, plan.size)
     split.read(session, plan)
     return split_analysis.conclude(evidence_of(session, plan))
+
+
+def _measure_workload(profile: str, results: Measurement) -> Conclusion:
+    """The jobs that read, in a filled region."""
+    session = _filled_session(profile, WORKLOAD_REGION)
+    for number, (name, text) in enumerate(results.parameters["job_texts"].items()):
+        job = decode(text, Job)
+        block = max([size for size, _ in job.block_mix] or [job.block_bytes])
+        length = min(job.length_bytes, WORKLOAD_REGION - WORKLOAD_REGION % block)
+        job = msgspec.structs.replace(
+            job, offset_bytes=0, length_bytes=length, amount_bytes=0, seconds=WORKLOAD_S
+        )
+        session.run(Step("job", name, "timed", number, case=name), job)
+    return workload_analysis.conclude(Evidence(session.recording.tables(), {}, virtual=True))
 
 
 def _turns(profile: str, results: Measurement, name: str) -> int:
@@ -372,7 +393,7 @@ def _measure_stripe(profile: str, results: Measurement) -> Conclusion:
     return Conclusion(rows)
 
 
-IN_A_REGION: Final = frozenset({"fsync", "split", "stripe", "suite"})
+IN_A_REGION: Final = frozenset({"fsync", "split", "stripe", "suite", "workload"})
 """Experiments whose region does not depend on the drive's capacity."""
 EXPERIMENTS: Final[dict[str, Callable[[str, Measurement], Conclusion]]] = {
     "cache": _measure_sustained_rate,
@@ -381,6 +402,7 @@ EXPERIMENTS: Final[dict[str, Callable[[str, Measurement], Conclusion]]] = {
     "steady": _measure_fresh_rate,
     "stripe": _measure_stripe,
     "suite": _measure_suite,
+    "workload": _measure_workload,
 }
 """How a candidate is measured, for each experiment that a fit accepts, except `aging`."""
 _FINDINGS: Final = {

@@ -158,10 +158,11 @@ _SCALES_OF: Final = {
     ),
     "steady": ("flash.program", "link.write_overhead"),
     "stripe": ("flash.read", "slc.read", "link.read_overhead"),
+    "workload": ("link.bandwidth", "link.read_overhead", "flash.read", "slc.read"),
     "suite": tuple(key for key in _PRIORS if key != "flash.channel_bandwidth"),
 }
 """For each experiment, the scaled profile numbers that its results depend on."""
-_DEPEND_ON_DIES: Final = frozenset({"aging", "split", "suite"})
+_DEPEND_ON_DIES: Final = frozenset({"aging", "split", "suite", "workload"})
 _DEPEND_ON_PAGE: Final = frozenset({"aging", "split", "suite", "fsync"})
 _DEPEND_ON_CACHE: Final = frozenset({"cache", "fsync", "suite"})
 SLC_MODES: Final = ("static", "dynamic")

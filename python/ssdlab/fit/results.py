@@ -1,11 +1,12 @@
 """Reads one drive's results for a fit: run folders, and tables in TOML or CSV.
 
-A folder holds a run of `aging`, `stripe`, `split`, `steady`, `fsync`, `suite` or `cache`, or
-several such runs. A TOML file can have `[aging]` with file_mib, written_mib (each amount in
-addition to those before it) and seconds (the fresh file's first), or several `[[aging.drive]]`
-with model and seconds; `[iocost]` with its six numbers; tables such as `[steady]` with findings
-and their units (`hidden_spare = "5.6 %"`); and `[[suite.row]]` with the columns of a run's
-measures. A CSV file has a header with the columns of one experiment, such as
+A folder holds a run of `aging`, `stripe`, `split`, `steady`, `fsync`, `suite`, `cache` or
+`workload`, or several such runs; a file other than TOML or CSV is a result of fio. A TOML file can
+have `[aging]` with file_mib, written_mib (each amount in addition to those before it) and seconds
+(the fresh file's first), or several `[[aging.drive]]` with model and seconds; `[iocost]` with its
+six numbers; tables such as `[steady]` with findings and their units (`hidden_spare = "5.6 %"`); and
+`[[suite.row]]` with the columns of a run's measures. A CSV file has a header with the columns of
+one experiment, such as
 `file_mib,written_mib,read_s`, and one row for each case.
 """
 
@@ -19,15 +20,17 @@ from typing import Any, Final
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
+from ssdlab.device import Job, RealOptions, decode
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import cells_of
+from ssdlab.experiments.stored_runs import read_runs
 from ssdlab.fit import ageing_rows, iocost
 from ssdlab.fit.ageing import AgeingRow
 from ssdlab.fit.ageing_rows import HINT, check_agreement
-from ssdlab.fit.measurement import Measurement, from_csv, from_toml, measured_cells
+from ssdlab.fit.measurement import FINDINGS, Measurement, from_csv, from_toml, measured_cells
 from ssdlab.fit.objective import EXPERIMENTS
 from ssdlab.input_files import read_text
-from ssdlab.records import Run, find_runs, read_run
+from ssdlab.records import Run
 
 ACCEPTED: Final = ("aging", *sorted([*EXPERIMENTS, iocost.NAME]))
 """Experiments whose results a fit accepts, and iocost's numbers."""
@@ -87,8 +90,8 @@ def published_rows() -> dict[str, AgeingRow]:
 
 
 def _read(path: Path) -> tuple[list[AgeingRow], list[Measurement]]:
-    if path.is_dir():
-        return _read_runs(read_run(run) for run in find_runs(path))
+    if path.is_dir() or path.suffix not in {".csv", ".toml"}:
+        return _read_runs(read_runs(path))
     try:
         if path.suffix == ".csv":
             name, lines = from_csv(path)
@@ -98,11 +101,12 @@ def _read(path: Path) -> tuple[list[AgeingRow], list[Measurement]]:
         tables = tomllib.loads(read_text(path))
     except (OSError, ValueError) as error:  # tomllib's and UTF-8's errors are ValueErrors
         raise UsageError(f"{path}: cannot read results ({error}); {HINT}") from error
-    unknown = next((name for name in tables if name not in ACCEPTED), None)
+    accepted = ("aging", *sorted([*FINDINGS, iocost.NAME]))
+    unknown = next((name for name in tables if name not in accepted), None)
     if unknown is not None:
-        raise UsageError(f"{path}: unknown table [{unknown}]; it must be {', '.join(ACCEPTED)}")
+        raise UsageError(f"{path}: unknown table [{unknown}]; it must be {', '.join(accepted)}")
     rows = ageing_rows.of_toml(tables["aging"], path) if "aging" in tables else []
-    others = [from_toml(name, tables[name], path) for name in tables if name in EXPERIMENTS]
+    others = [from_toml(name, tables[name], path) for name in tables if name in FINDINGS]
     if iocost.NAME in tables:
         others.append(iocost.from_toml(tables[iocost.NAME], path))
     return rows, others
@@ -118,9 +122,31 @@ def _read_runs(runs: Iterable[Run]) -> tuple[list[AgeingRow], list[Measurement]]
         elif name in EXPERIMENTS:
             run_cells = measured_cells(name, result.measures)
             where = _model_of(run), str(run.folder)
-            parameters = {**drive_of(run), **result.parameters}
+            parameters = {**drive_of(run), **result.parameters, "job_texts": _read_jobs(run)}
             others.append(Measurement(name, *where, run_cells, result.findings, parameters))
     return rows, others
+
+
+def _read_jobs(run: Run) -> dict[str, str]:
+    """The jobs of a workload that a candidate can repeat, by name, as JSON; {} for others.
+
+    They only read, as fast as possible and not through the page cache. The rate of writes depends
+    on earlier writes, which a job does not show.
+    """
+    if run.manifest.experiment != "workload":
+        return {}
+    steps = run.tables["steps"].to_pylist()
+    jobs = {}
+    for row in steps:
+        if row["phase"] == "job" and row["job"] and _is_direct(row["opened"]):
+            job = decode(row["job"], Job)
+            if job.op == "read" and job.arrival == "closed":
+                jobs[row["case"]] = row["job"]
+    return jobs
+
+
+def _is_direct(opened: str | None) -> bool:
+    return opened is None or decode(opened, RealOptions).direct
 
 
 def drive_of(run: Run) -> dict[str, Any]:

@@ -45,14 +45,14 @@ def is_model(of_profile: str, reported: str) -> bool:
     A part number identifies it alone. Otherwise each word of the profile's model must be among
     those reported, with the capacity: "Samsung SSD 970 EVO Plus 500GB".
     """
-    words = _words(of_profile)
+    words = words_of(of_profile)
     part_numbers = [word for word in words if _PART_NUMBER.fullmatch(word)]
     if part_numbers:
         return any(word in reported.lower() for word in part_numbers)
-    return set(words) <= set(_words(reported))
+    return set(words) <= set(words_of(reported))
 
 
-def _words(model: str) -> list[str]:
+def words_of(model: str) -> list[str]:
     """Words in lower case; a capacity is one word: "500gb"."""
     joined = re.sub(r"(\d)\s+([gt]b)\b", r"\1\2", model.lower())
     return re.findall(r"[a-z\d]+", joined)

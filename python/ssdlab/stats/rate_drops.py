@@ -8,7 +8,7 @@ an idle time: after a drop the rate stays below all earlier rates (by running me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -63,6 +63,23 @@ class RateDrop:
     def buffered(self) -> float:
         """Bytes written beyond what the lower rate drained in that time: the buffer's size."""
         return max(0.0, self.at - self.after * self.seconds)
+
+    def is_as_fast(self, other: RateDrop) -> bool:
+        """Whether the rate before this drop is at least that before the other.
+
+        If it is lower, this is a drop between lower rates: it does not show the same limit.
+        """
+        return self.before * MIN_FACTOR > other.before
+
+
+def rate_after(drops: Iterable[tuple[Progress, RateDrop]]) -> float | None:
+    """The mean rate after the drop in each of these curves; None without one."""
+    rest = [
+        (curve.written - drop.at, curve.between(drop.at, curve.written, 1)[0])
+        for curve, drop in drops
+        if drop.at < curve.written
+    ]
+    return sum(amount for amount, _ in rest) / float(sum(s for _, s in rest)) if rest else None
 
 
 def rate_drops(

@@ -11,6 +11,8 @@ collection) depends on them and not on time. The conditions:
    (A line that changes by 10 % has halves that differ by 5 %.)
 6. Turns: the rate of the window is within 5 % of that of the half. This detects levels that
    alternate too fast for condition 5 to separate, but last at least five rounds.
+7. Bend: the parabola through the half bends by at most 5 % of the mean. This detects a rate that
+   fell too far and is about to recover: its line is level.
 
 Conditions 2 and 3 are those of the SNIA Performance Test Specification. If the window is longer
 than the last half, the window is used. docs/models/steadiness.md shows a trace for each
@@ -70,7 +72,7 @@ class Rule:
 class Failure:
     """A violated condition: code for scripts, value, limit, sentence."""
 
-    code: str  # rounds, floor, excursion, slope, resolution, drift, change, turns
+    code: str  # rounds, floor, excursion, slope, resolution, drift, bend, change, turns
     value: float
     limit: float
     sentence: str
@@ -153,14 +155,14 @@ class Progress:
         late = (rate * self._seconds > self._bytes + lag) & (self._bytes >= start)
         return float(self._bytes[np.argmax(late)]) if late.any() else self.written
 
-    def first_stop(self, start: float, stop: float) -> float | None:
+    def first_stop(self, start: float, stop: float, least_s: float) -> float | None:
         """Bytes written before the first stop that is twice as long as all time before it.
 
-        Only stops after more than `start` and at most `stop` bytes count. Each interval must end
-        where the next bytes are written.
+        Only stops of `least_s` or more after more than `start` and at most `stop` bytes count. Each
+        interval must end where the next bytes are written.
         """
-        begun, written = self._seconds[:-1], self._bytes[1:]
-        long = (np.diff(self._seconds) > 2 * begun) & (written > start) & (written <= stop)
+        begun, written, lengths = self._seconds[:-1], self._bytes[1:], np.diff(self._seconds)
+        long = (lengths > np.maximum(least_s, 2 * begun)) & (written > start) & (written <= stop)
         return float(written[np.argmax(long)]) if long.any() else None
 
 
@@ -265,8 +267,19 @@ def _line(rates: Numbers) -> float:
     return abs(gradient) * (len(rates) - 1) / float(rates.mean())
 
 
+def _bend(rates: Numbers) -> float:
+    """The ends of the least-squares parabola less its middle, relative to the mean.
+
+    A line does not bend: the parabola is fitted by the second Legendre polynomial.
+    """
+    x = np.linspace(-1.0, 1.0, len(rates))
+    parabola = (3 * x**2 - 1) / 2
+    parabola -= parabola.mean()
+    return 1.5 * float(parabola @ rates) / float(parabola @ parabola) / float(rates.mean())
+
+
 def _history(progress: Progress, window_start: float, mean: float) -> Iterator[Failure]:
-    """The violations of conditions 4 to 6."""
+    """The violations of conditions 4 to 7."""
     stop = progress.written
     start = min(stop / 2, window_start)
     intervals = progress.intervals_between(start, stop)
@@ -281,6 +294,13 @@ def _history(progress: Progress, window_start: float, mean: float) -> Iterator[F
     if drift > SLOPE:
         sentence = f"the linear fit of the last half changes by {drift:.1%} of the mean"
         yield Failure("drift", drift, SLOPE, f"{sentence} (limit {SLOPE:.0%})")
+    bend = _bend(rates)
+    if abs(bend) > MATERIAL:
+        place = "lower" if bend > 0 else "higher"
+        sentence = (
+            f"in the middle of the last half the rate was {abs(bend):.1%} {place} than at its ends"
+        )
+        yield Failure("bend", abs(bend), MATERIAL, f"{sentence} (limit {MATERIAL:.0%})")
     yield from _change(rates, start, size)
     deviation = mean / ((stop - start) / progress.between(start, stop, 1)[0]) - 1
     if abs(deviation) > MATERIAL:

@@ -196,7 +196,7 @@ def test_a_file_name_outside_the_directory_or_of_a_file_is_noted(
 def test_the_page_cache_is_dropped_before_a_job_that_uses_it(
     drive_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dropped: list[Path] = []
+    dropped: list[OpenTarget] = []
     monkeypatch.setattr(workload, "drop_cached", dropped.append)
     for text, count in (("direct=0", 1), ("direct=0\ninvalidate=0", 0), ("direct=1", 0)):
         dropped.clear()

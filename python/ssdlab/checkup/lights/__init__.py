@@ -7,12 +7,12 @@ measured    from the experiments: speed, durable writes, long writes, ageing, TR
 
 from __future__ import annotations
 
-from ssdlab.checkup.lights.light import COLOURS, Colour, Light
+from ssdlab.checkup.lights.light import COLOURS, Colour, Light, was_busy
 from ssdlab.checkup.lights.measured import measured_lights
 from ssdlab.checkup.lights.stack import stack_lights
 from ssdlab.checkup.record import Checkup
 
-__all__ = ["COLOURS", "Colour", "Light", "lights", "verdict"]
+__all__ = ["COLOURS", "Colour", "Light", "lights", "verdict", "was_busy"]
 
 
 def lights(checkup: Checkup) -> list[Light]:
@@ -25,7 +25,8 @@ def lights(checkup: Checkup) -> list[Light]:
 def verdict(found: list[Light]) -> str:
     """One sentence about all lights: the worst one, and the number of others."""
     counts = {colour: sum(light.colour == colour for light in found) for colour in COLOURS}
-    unmeasured = f" Not measured: {counts['grey']} of {len(found)}." if counts["grey"] else ""
+    grey = ", ".join(light.title for light in found if light.colour == "grey")
+    unmeasured = f" Not measured: {grey}." if grey else ""
     if counts["red"] or counts["yellow"]:
         others = counts["red"] + counts["yellow"] - 1
         more = ""
@@ -33,5 +34,7 @@ def verdict(found: list[Light]) -> str:
             more = f" {others} more light{'' if others == 1 else 's'} not green."
         return f"{found[0].title}: {found[0].says}{more}{unmeasured}"
     if not counts["green"]:
-        return f"Nothing was measured.{unmeasured}"
-    return f"All right: nothing needs to be done.{unmeasured}"
+        return f"Nothing could be decided.{unmeasured}"
+    if unmeasured:
+        return f"No problem found.{unmeasured}"
+    return "All right: nothing needs to be done."

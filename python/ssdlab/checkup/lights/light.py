@@ -56,6 +56,11 @@ def subject(run: Run) -> str:
     return "The storage" if codes & {"virtual", "network", "composed"} else "The drive"
 
 
+def was_busy(run: Run) -> bool:
+    """Whether other programs, or other virtual machines, used the processors during the run."""
+    return any(one.code in {"busy-host", "stolen-time"} for one in run.result.warnings)
+
+
 _NOT_THE_DRIVE: Final = ("page-cache-below", "page-cache", "link-speed")
 """Warnings that a cache of the host answered, so that the numbers are not the drive's."""
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from ssdlab.checkup.lights.light import (
     Colour,
     Light,
     not_measured,
     place,
     subject,
+    was_busy,
     why_not_the_drive,
     worst,
 )
@@ -77,15 +80,30 @@ def _light(code: str, checkup: Checkup, make: Callable[[Checkup, Run], Light]) -
         return _declared_trim(checkup)
     if run is None:
         return _grey(code, checkup, checkup.record.why_not.get(experiment, "it was interrupted"))
+    return _light_of_run(code, checkup, make, run)
+
+
+def _light_of_run(
+    code: str, checkup: Checkup, make: Callable[[Checkup, Run], Light], run: Run
+) -> Light:
     if why := why_not_the_drive(run):
         return _grey(code, checkup, why, do=f"ssdlab doctor {place(checkup)}")
-    return make(checkup, run)
+    made = make(checkup, run)
+    if code != "trim" and made.colour in {"red", "yellow"} and was_busy(run):
+        says = f"{made.says} Other programs used the processors: repeat it on an idle machine."
+        return msgspec.structs.replace(made, says=says)
+    return made
 
 
 def _grey(code: str, checkup: Checkup, why: str, do: str = "") -> Light:
     title, experiment = _TITLES[code]
     alone = f"ssdlab run {experiment} {place(checkup)} --quick"
     return not_measured(code, title, why, experiment, do or alone)
+
+
+def _too_little(code: str, checkup: Checkup) -> Light:
+    """A grey light of a run that ended too early."""
+    return _grey(code, checkup, checkup.record.why_not.get(_TITLES[code][1], "the run ended early"))
 
 
 def _make(code: str, colour: Colour, says: str, evidence: str, do: str = "") -> Light:
@@ -98,7 +116,7 @@ def _speed(checkup: Checkup, run: Run) -> Light:
     reads = means.get(("random 4k", "read"))
     sequential = means.get(("sequential", "read"))
     if not reads or not sequential:
-        return _grey("speed", checkup, "its time was up before the first tests had ended")
+        return _too_little("speed", checkup)
     read_us, in_order = 4096e6 / (reads * MIB), mb_per_s(sequential)
     colour: Colour = "green"
     if read_us > READ_US_RED:
@@ -124,7 +142,7 @@ def _speed(checkup: Checkup, run: Run) -> Light:
 def _durable(checkup: Checkup, run: Run) -> Light:
     kind, flush = run.result.findings.get("class"), run.result.findings.get("flush_us")
     if kind is None or flush is None or not isinstance(flush.value, float):
-        return _grey("durable", checkup, "its time was up before flushes were timed")
+        return _too_little("durable", checkup)
     flush_us, evidence = flush.value, kind.why
     how_long = (
         f"A flush after a write takes {_short_time(flush_us)}, so one writer commits at most "
@@ -163,7 +181,7 @@ def _lasting(checkup: Checkup, run: Run) -> Light:
             written = max(row["written_mib"] for row in run.result.measures)
             says = f"Writing in order keeps its speed: no drop within {format_size(written * MIB)}."
             return _make("lasting", "green", says, run.result.verdict)
-        return _grey("lasting", checkup, "its time was up before the speed had dropped")
+        return _too_little("lasting", checkup)
     before, after = _mb(cached), _mb(lasting)
     evidence = run.result.verdict
     fall = f"Writes start at {before:.0f} MB/s and fall to {after:.0f} MB/s when a cache is full"
@@ -185,7 +203,7 @@ def _mb(finding: Finding) -> float:
 def _ageing(checkup: Checkup, run: Run) -> Light:
     slowdown = run.result.findings.get("slowdown")
     if slowdown is None or not isinstance(slowdown.value, float):
-        return _grey("ageing", checkup, "its time was up before the file had aged")
+        return _too_little("ageing", checkup)
     codes = {warning.code for warning in run.result.warnings}
     times, evidence = slowdown.value, slowdown.why
     if slowdown.low is not None and slowdown.low <= 1.0 and times >= SLOWDOWN_YELLOW:

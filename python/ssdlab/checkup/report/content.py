@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from ssdlab.checkup.lights import Light, lights, verdict
+from ssdlab.checkup.lights import Light, lights, verdict, was_busy
 from ssdlab.checkup.parts import USUAL_SIZES
 from ssdlab.checkup.record import Checkup
 from ssdlab.checkup.table import TableRow, table
@@ -104,11 +104,7 @@ def _notes(checkup: Checkup) -> list[str]:
             f"Smaller test files than usual ({'; '.join(smaller)}), to fit the time and the {room} "
             "that may be used."
         )
-    busy = [
-        name
-        for name, run in checkup.runs.items()
-        if any(warning.code in {"busy-host", "stolen-time"} for warning in run.result.warnings)
-    ]
+    busy = [name for name, run in checkup.runs.items() if was_busy(run)]
     if busy:
         notes.append(
             f"Other programs used the processors during {', '.join(busy)}: on an idle machine the "

@@ -20,6 +20,16 @@ app = lazy_group(
             "ssdlab.cli.twin.new",
             "Make a generic twin from what a data sheet says, and show how little that is.",
         ),
+        "for": Member(
+            "ssdlab.cli.twin.relatives",
+            "Find the shipped twin of a drive's model, or its nearest relatives and how near they "
+            "are.",
+        ),
+        "diff": Member(
+            "ssdlab.cli.twin.relatives",
+            "Show the keys in which two twins differ, both values, and those that matter most "
+            "first.",
+        ),
         "fit": Member(
             "ssdlab.cli.twin.fit",
             "Fit a twin's numbers to a drive's results; warns of those that the results do not "

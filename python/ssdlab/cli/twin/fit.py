@@ -15,13 +15,12 @@ from ssdlab import profiles
 from ssdlab.cli import bar, options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
-from ssdlab.report.table import print_table
 from ssdlab.runner.progress import Listener, Report
-from ssdlab.view import Column, Table
 
 if TYPE_CHECKING:
     from ssdlab.fit.fitted import Fitted
     from ssdlab.fit.parameters import Estimate
+    from ssdlab.view import Table
 
 app = typer.Typer(add_completion=False)
 MISSED: Final = 0.1
@@ -144,6 +143,8 @@ def _print_json(fitted: Fitted, out: Path) -> None:
 
 
 def _print_fit(fitted: Fitted, out: Path) -> None:
+    from ssdlab.report.table import print_table
+
     console = Console()
     if fitted.checks:
         print_table(_errors_table(fitted), console)
@@ -155,6 +156,7 @@ def _print_fit(fitted: Fitted, out: Path) -> None:
 
 
 def _errors_table(fitted: Fitted) -> Table:
+    from ssdlab.view import Column, Table
     from ssdlab.wording import label, number, unit_of
 
     texts = (Column(title, numeric=False) for title in ("experiment", "case", "number"))
@@ -170,6 +172,8 @@ def _errors_table(fitted: Fitted) -> Table:
 
 
 def _parameters_table(fitted: Fitted) -> Table:
+    from ssdlab.view import Column, Table
+
     columns = (
         Column("key", numeric=False),
         Column("start", minor=True),

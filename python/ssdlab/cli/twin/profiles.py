@@ -13,13 +13,14 @@ from rich.table import Table as RichTable
 
 from ssdlab import profiles
 from ssdlab.cli import options
-from ssdlab.report.table import print_table
+from ssdlab.cli.output import write_out
+from ssdlab.errors import UsageError
 from ssdlab.units import format_size
-from ssdlab.view import Column, Table
 from ssdlab.wording import NOTHING
 
 if TYPE_CHECKING:
     from ssdlab.fit.published import TableErrors
+    from ssdlab.view import Table
 
 app = typer.Typer(add_completion=False)
 
@@ -34,6 +35,8 @@ def list_twins(*, json: options.Json = False) -> None:
     """
     from ssdlab.device import describe_twin
     from ssdlab.fit.published import stored_errors
+    from ssdlab.report.table import print_table
+    from ssdlab.view import Column, Table
 
     errors = stored_errors()
     names = [*profiles.names(), *profiles.own_names()]
@@ -83,10 +86,22 @@ def show(
     ],
     *,
     capacity: options.Capacity = None,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="Print the profile itself, to copy and change.")
+    ] = False,
     json: options.Json = False,
 ) -> None:
     """Show a twin's numbers, and the source of each."""
+    from ssdlab.report.table import print_table
+
     text, scaled = profiles.load(name), options.size_of(capacity)
+    if toml:
+        if json or capacity:
+            raise UsageError(
+                "--toml prints the profile as it is; give it without --json and --capacity"
+            )
+        write_out(text)
+        return
     from ssdlab.device import describe_twin
     from ssdlab.profiles.toml_edit import list_values
 
@@ -126,7 +141,6 @@ def check(
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    from ssdlab.cli.output import write_out
     from ssdlab.records import encode_json
 
     write_out(encode_json(document))
@@ -147,6 +161,8 @@ def _summary_table(twin: dict[str, Any]) -> RichTable:
 
 
 def _sources_table(numbers: list[dict[str, Any]]) -> Table:
+    from ssdlab.view import Column, Table
+
     columns = [Column(title, numeric=False) for title in ("key", "value", "kind", "source")]
     rows = []
     for entry in numbers:

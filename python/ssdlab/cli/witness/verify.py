@@ -20,8 +20,6 @@ from ssdlab.cli.witness.options import (
     witness_from,
 )
 from ssdlab.errors import UsageError
-from ssdlab.report.table import print_table
-from ssdlab.view import Column, Table
 from ssdlab.witness.limits import SECTOR, SUFFIX
 
 if TYPE_CHECKING:
@@ -169,6 +167,9 @@ def report(
 
 
 def _print_findings(summary: dict[str, Any], targets: list[str]) -> None:
+    from ssdlab.report.table import print_table
+    from ssdlab.view import Column, Table
+
     console = Console()
     print_line(console, ", ".join(targets))
     columns = [Column(title, numeric=False) for title in ("finding", "value", "95 %", "why")]

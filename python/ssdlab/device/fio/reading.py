@@ -197,10 +197,8 @@ def _engine(section: JobSection) -> Engine:
     if engine == "sync" and section.flag("fixedbufs"):
         raise section.error("fixedbufs", "given with ioengine=io_uring only")
     if name not in {"io_uring", "psync"}:
-        own = "io_uring" if engine == "io_uring" else "pread and pwrite"
-        section.notes.append(
-            f"ioengine={name}: ssdlab has its own engine, which does the same by {own}."
-        )
+        how = "at the same queue depth" if engine == "io_uring" else "one at a time"
+        section.notes.append(f"ioengine={name}: ssdlab's own engine sends the requests, {how}.")
     return engine
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from ssdlab.doctor.checks import Verdict
 from ssdlab.doctor.checks.files import SLOW
+from ssdlab.doctor.history import Changes
 from ssdlab.records import Finding
 from ssdlab.snapshot import Device, File, Mounted, Snapshot, TrimLayer
 from ssdlab.units import format_size
@@ -22,7 +23,7 @@ class Report(msgspec.Struct, frozen=True):
 
     `measures` has a row for each layer. `findings` are the verdicts by name, `verdicts` the same
     with all details, the worst first. `warnings` lists what could not be read; `stack` is the
-    snapshot that was read.
+    snapshot that was read. `history` is there with `--remember`: a row for each drive.
     """
 
     ssdlab: str
@@ -34,6 +35,18 @@ class Report(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     warnings: list[MeasurementWarning]
     stack: Snapshot
+    history: list[Changes] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def changes(self) -> list[Changes]:
+        """The history; empty without `--remember`."""
+        return [] if self.history is msgspec.UNSET else self.history
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether a problem is bad, or something has become worse."""
+        worse = any(changes.regressions for changes in self.changes)
+        return worse or any(verdict.severity == "bad" for verdict in self.verdicts)
 
 
 _HEIGHTS: Final = "▁▂▃▄▅▆▇█"

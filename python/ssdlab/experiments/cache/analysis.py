@@ -161,7 +161,7 @@ def _findings(
     first, flushed = passes[:2]
     rested = [each for each in passes if each.case == "rested"]
     capacity = _comparable_bytes(first, flushed)
-    refill = _refill(rested, capacity)
+    refill = _refill(rested, last, capacity)
     # A gentle drop is located too coarsely to compare pauses.
     is_steep = last.before > STEEP_FACTOR * last.after
     pauses = [each for each in passes if is_steep and each.case == "paused"]
@@ -245,7 +245,7 @@ def _sizes(
         for each in passes
         if each.case == "emptied" and each.early_drop is not None and is_small
     ]
-    if after is not None and flushed.fast_bytes >= RECOVERED * capacity:
+    if after is not None and _refilled(flushed, last) >= RECOVERED * capacity:
         why = f"{total}, and as much again right after a flush: a write buffer"
         buffers.append(buffered(first, last, why, program_s))
         if same_rate:
@@ -324,28 +324,30 @@ def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) ->
     return _Sizes(None, Size(last.at - share, last.at + first.margin(last), why))
 
 
-def _refill(rested: Sequence[WritePass], capacity: float) -> Finding:
+def _refilled(write_pass: WritePass, first: RateDrop) -> float:
+    """Bytes that a pass wrote as fast as the first one before its last drop, `first`."""
+    if write_pass.last_drop is None:
+        return write_pass.curve.written
+    drops = (write_pass.last_drop, write_pass.early_drop)
+    return max((drop.at for drop in drops if drop and drop.is_as_fast(first)), default=0.0)
+
+
+def _refill(rested: Sequence[WritePass], first: RateDrop, capacity: float) -> Finding:
     """The idle time that frees `capacity` bytes: between one too short and one long enough."""
     if not rested:
         return Finding(None, "s", None, None, "no rest was tried")
-    enough_s = [
-        each.rest_s for each in rested if each.rest_s and each.fast_bytes >= RECOVERED * capacity
-    ]
+    rests = [(each.rest_s or 0.0, _refilled(each, first) / capacity) for each in rested]
+    enough_s = [rest_s for rest_s, share in rests if rest_s and share >= RECOVERED]
     if not enough_s:
-        best = max(rested, key=lambda each: each.fast_bytes)
-        longest = max(each.rest_s or 0.0 for each in rested)
+        best_s, most = max(rests, key=lambda rest: rest[1])
+        longest = max(rest_s for rest_s, _ in rests)
         why = (
             f"no rest up to {format_duration(longest)} was long enough: at most "
-            f"{best.fast_bytes / capacity:.0%} was available again, after "
-            f"{format_duration(best.rest_s or 0.0)}"
+            f"{most:.0%} was available again, after {format_duration(best_s)}"
         )
         return Finding(None, "s", longest, None, why)
     high = min(enough_s)
-    too_short_s = [
-        each.rest_s
-        for each in rested
-        if each.rest_s and each.fast_bytes < RECOVERED * capacity and each.rest_s < high
-    ]
+    too_short_s = [rest_s for rest_s, share in rests if 0 < rest_s < high and share < RECOVERED]
     if not too_short_s:
         why = f"the shortest rest that was tried, {format_duration(high)}, was long enough"
         return Finding(high, "s", None, high, why)

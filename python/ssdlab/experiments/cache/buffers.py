@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from ssdlab.records import Finding
-from ssdlab.stats.rate_drops import RateDrop
+from ssdlab.stats.rate_drops import RateDrop, rate_after
 from ssdlab.stats.steady import Progress
 
 MIB: Final = 1 << 20
 REQUESTS_MIN: Final = 3  # a drop after fewer requests is the ramp of the queue
 _LAG: Final = 0.05  # of the bytes: a drive that is this far behind its first rate has slowed down
-_PROGRAM_MAX_S: Final = 0.003  # the longest usual program time of a page
+PROGRAM_MAX_S: Final = 0.003
+"""The longest usual program time of a page. A shorter pause may free nothing."""
+_STOP_MIN_S: Final = 50e-6
+"""A stop that waits for a program lasts two thirds of its time; the fastest flash takes 75 us."""
 _RATIO_MAX: Final = 1.5  # of upper and lower bound, for a size that counts as determined
 _SURE: Final = 0.85  # of the measured program time, which includes a small write
 _NOISE: Final = 0.06  # relative error of the time of one flush
@@ -87,7 +90,7 @@ def buffered(
     """What a buffer held at a drop.
 
     The lower bound takes flash to have programmed at its full rate from the start; the upper bound
-    takes all pages that it programs in `_PROGRAM_MAX_S` to have been in progress, or nothing to
+    takes all pages that it programs in `PROGRAM_MAX_S` to have been in progress, or nothing to
     have been programmed; one more request may be there in part. If the drive then stops for longer
     than it wrote, no page had been programmed. If `program_s` is the known time of a program,
     nothing had been programmed until then.
@@ -96,10 +99,10 @@ def buffered(
     margin = write_pass.margin(drop)
     fresh = drop.at / 4 / float(curve.between(0.0, drop.at / 4, 1)[0])  # bytes per second
     slow = curve.behind(fresh, max(2 * block, _LAG * drop.at), 0.0)
-    stop = curve.first_stop(REQUESTS_MIN * block, slow)
+    stop = curve.first_stop(REQUESTS_MIN * block, slow, _STOP_MIN_S)
     if stop is not None:
         return Size(stop, stop + block, f"{why}; then the drive stopped for longer than it wrote")
-    in_progress = drop.after * _PROGRAM_MAX_S * (1 + drop.after / drop.before) / 2
+    in_progress = drop.after * PROGRAM_MAX_S * (1 + drop.after / drop.before) / 2
     not_yet = 0.0 if program_s is None else drop.after * min(drop.seconds, _SURE * program_s)
     low = max(0.0, drop.buffered + not_yet - margin)
     high = min(slow, drop.buffered + in_progress + margin) + block
@@ -167,16 +170,19 @@ def _is_steady(pauses: Sequence[WritePass], rate: float, position: float) -> boo
 def plateau(pauses: Sequence[WritePass], rate: float) -> Freed | None:
     """What pauses free that were long enough to empty the buffer.
 
-    A buffer that was not yet empty has room for all that flash programmed during the pause. None
-    without pauses of different length that freed the same: longer ones made room elsewhere, or
-    all were too short.
+    A buffer that was not yet empty has room for all that flash programmed during the pause, at
+    `rate` or at the lower one of the writes after the pauses. None without pauses of different
+    length that freed the same: longer ones made room elsewhere, or all were too short.
     """
+    drops = [(each.curve, each.early_drop) for each in pauses if each.early_drop is not None]
+    least = min(rate, rate_after(drops) or rate)
     best: list[tuple[WritePass, RateDrop]] = []
     emptied = [
         (each, each.early_drop)
         for each in pauses
         if each.early_drop is not None
-        and rate * (each.rest_s or 0.0) > _LINEAR * each.early_drop.buffered
+        and (each.rest_s or 0.0) >= PROGRAM_MAX_S
+        and least * (each.rest_s or 0.0) > _LINEAR * each.early_drop.buffered
     ]
     for _, first in emptied:
         group = [(each, drop) for each, drop in emptied if 1 <= drop.at / first.at < _PLATEAU]

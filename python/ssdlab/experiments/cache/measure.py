@@ -17,9 +17,10 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ssdlab.device import FlushEvery, Job, Outcome
+from ssdlab.experiments.cache.buffers import PROGRAM_MAX_S
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.runner.session import RunSession, Step
-from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, steepness
+from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_after, steepness
 from ssdlab.stats.steady import Progress
 from ssdlab.target import Target
 
@@ -172,7 +173,8 @@ def measure(session: RunSession, plan: Plan) -> None:
     step = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
     after_flush = last_drop(_write(session, step, parts.job(1)), steep=steep)
     session.flush(1)
-    if after_flush is None or after_flush.high < RECOVERED * drop.low:
+    is_buffer = after_flush is not None and after_flush.is_as_fast(drop)
+    if after_flush is None or not is_buffer or after_flush.high < RECOVERED * drop.low:
         if parts.count < 2:
             session.target.warn(
                 "cache-overwritten",
@@ -180,7 +182,7 @@ def measure(session: RunSession, plan: Plan) -> None:
                 "overwritten and need not be folded, so the recovery time may be too short. Give "
                 "a larger --size.",
             )
-        _find_rest(session, plan, drop.at, parts, steep)
+        _find_rest(session, plan, drop, parts, steep)
     if trims:  # all that was overwritten would soon have to be collected
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
         _write(
@@ -218,6 +220,7 @@ def _pause(session: RunSession, plan: Plan, drop: RateDrop) -> None:
     that an SLC cache stays full.
     """
     amount, emptied, enough, found = PAUSE_FIRST_BYTES, 0, 0, None
+    drops: list[tuple[Progress, RateDrop]] = []
     for number in range(PAUSES_MAX + EMPTIED_MIN):
         share = max(0.1, 1 - drop.after / drop.before)  # of a write that stays in the buffer
         length = 2.5 * amount / share
@@ -227,10 +230,14 @@ def _pause(session: RunSession, plan: Plan, drop: RateDrop) -> None:
         rest_s = amount / drop.after
         label = f"writing again after a pause of {1000 * rest_s:.3g} ms"
         step = Step("write", label, "fill", 1, number, case="paused", value=rest_s, rest_s=rest_s)
-        found = first_drop(
-            _progress([session.run(step, job)]), float(job.amount_bytes), 3 * PAUSE_BLOCK
+        curve = _progress([session.run(step, job)])
+        found = first_drop(curve, float(job.amount_bytes), 3 * PAUSE_BLOCK)
+        drops += [] if found is None else [(curve, found)]
+        # Flash may be slower than after the drop, as when it folds its cache.
+        programmed = rest_s * min(drop.after, rate_after(drops) or drop.after)
+        is_long = (
+            found is not None and rest_s >= PROGRAM_MAX_S and programmed > LONGER * found.buffered
         )
-        is_long = found is not None and amount > LONGER * found.buffered
         emptied = emptied + 1 if is_long or enough else 0
         if emptied == 2 and not enough:
             enough = amount // 2
@@ -315,9 +322,9 @@ def _progress(outcomes: Sequence[Outcome]) -> Progress:
 
 
 def _find_rest(
-    session: RunSession, plan: Plan, capacity: float, parts: _Parts, steep: float
+    session: RunSession, plan: Plan, first: RateDrop, parts: _Parts, steep: float
 ) -> None:
-    """Finds the shortest idle time after which `capacity` bytes are written before the drop."""
+    """Finds the shortest idle time after which as much is written before the drop as at first."""
     too_short_s, enough_s = 0.0, float("inf")
     rest_s, stage, bisections = REST_FIRST_S, 2, 0
     while REST_MIN_S <= rest_s <= plan.rest_most_s:
@@ -332,7 +339,7 @@ def _find_rest(
         )
         drop = last_drop(_write(session, step, parts.job(stage)), steep=steep)
         session.flush(stage)
-        if drop is None or drop.at >= RECOVERED * capacity:
+        if drop is None or (drop.at >= RECOVERED * first.at and drop.is_as_fast(first)):
             enough_s = min(enough_s, rest_s)
         else:
             too_short_s = max(too_short_s, rest_s)

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
 from pathlib import Path
+from statistics import median
 
 from ssdlab import profiles
 from ssdlab.errors import UsageError
@@ -169,6 +170,7 @@ def summaries(comparisons: Sequence[Comparison]) -> list[Summary]:
         ]
         sizes = sorted(error for _, error in errors)
         count = len({drive for drive, _ in errors})
-        middle = sizes[len(sizes) // 2]
-        result.append(Summary(role, count, len(errors), sum(sizes) / len(sizes), middle, sizes[-1]))
+        result.append(
+            Summary(role, count, len(errors), sum(sizes) / len(sizes), median(sizes), sizes[-1])
+        )
     return result

@@ -52,11 +52,19 @@ def compare(row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> list[F
 def compare_profile(row: Mapping[str, Any], profile: str) -> list[Figure]:
     """The figures of a row, and of a given twin of its model."""
     twin = measure(profile)
-    fitted = any(
-        entry["kind"] == "fitted" and NAME in entry["source"] for entry in list_values(profile)
-    )
-    role: Role = "fitted" if fitted else "predicted"
-    return [Figure(_label(name), float(row[name]), twin[name], role) for name in RATES]
+    fitted = [
+        entry["source"]
+        for entry in list_values(profile)
+        if entry["kind"] == "fitted" and NAME in entry["source"]
+    ]
+    return [
+        Figure(_label(name), float(row[name]), twin[name], _role(name, fitted)) for name in RATES
+    ]
+
+
+def _role(name: str, sources: Iterable[str]) -> Role:
+    """Whether a source names the number: a fit to these numbers names those that it used."""
+    return "fitted" if any(name in source for source in sources) else "predicted"
 
 
 def fitted_profile(row: Mapping[str, Any]) -> str:

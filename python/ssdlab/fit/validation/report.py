@@ -104,7 +104,7 @@ def heading(each: Comparison) -> str:
 def in_words(total: Summary) -> str:
     """The errors of a role in words."""
     return (
-        f"figures {total.figures}, drives {total.drives}, error mean {total.mean_error:.1%}, "
+        f"figures {total.figures}, drives {total.drives}, mean error {total.mean_error:.1%}, "
         f"median {total.median_error:.1%}, worst {total.worst_error:.1%}"
     )
 

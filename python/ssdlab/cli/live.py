@@ -1,0 +1,250 @@
+"""What the live views of a drive share: curves, samples one after the other, Prometheus metrics."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Generic, TypeVar
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from ssdlab.cli.output import write_out
+from ssdlab.errors import UsageError
+from ssdlab.stats.rates import Totals
+
+BARS: Final = " ▁▂▃▄▅▆▇█"
+CURVE_SAMPLES: Final = 60
+NAMES: Final = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
+METRICS_PATH: Final = "/metrics"
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class View(Generic[S]):
+    """How a sample is shown: as one line, and the last ones as a table."""
+
+    line: Callable[[S], str]
+    table: Callable[[list[S]], Table]
+
+
+Every = Annotated[float, typer.Option(min=0.05, help="Seconds between two samples.")]
+Once = Annotated[bool, typer.Option("--once", help="Print one sample and exit.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="One JSON object per sample.")]
+Prometheus = Annotated[
+    bool, typer.Option("--prometheus", help="Print the metrics once, as Prometheus reads them.")
+]
+Listen = Annotated[
+    str | None,
+    typer.Option(
+        metavar="127.0.0.1:PORT",
+        help="Answer Prometheus at http://127.0.0.1:PORT/metrics until Ctrl-C; port 0: a free one.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """How often samples are taken, and how they are given out."""
+
+    every: float = 1.0
+    once: bool = False
+    json: bool = False
+    prometheus: bool = False
+    listen: str | None = None
+
+
+def run(
+    take: Callable[[], S], view: View[S], page: Callable[[], str], options: LiveOptions
+) -> None:
+    """Shows samples until Ctrl-C, as the options say; `page` is the Prometheus page of one.
+
+    Raises:
+        UsageError: options that exclude each other.
+        SsdlabError: what `take` or `page` raised.
+    """
+    if options.json and (options.prometheus or options.listen):
+        raise UsageError("--json and --prometheus exclude each other; leave one out")
+    try:
+        if options.listen is not None:
+            serve_metrics(options.listen, page)
+        elif options.prometheus:
+            time.sleep(options.every)
+            write_out(page())
+        else:
+            _show(_samples(take, options), view, options)
+    except KeyboardInterrupt:
+        return
+
+
+def _samples(take: Callable[[], S], options: LiveOptions) -> Iterator[S]:
+    while True:
+        time.sleep(options.every)
+        yield take()
+        if options.once:
+            return
+
+
+def _show(found: Iterator[S], view: View[S], options: LiveOptions) -> None:
+    """Prints samples as JSON lines, as lines (in a pipe), or as a table that is drawn again."""
+    console = Console()
+    if options.json:
+        for sample in found:
+            write_out(msgspec.json.encode(sample).decode() + "\n")
+    elif options.once or not console.is_terminal:
+        for sample in found:
+            write_out(view.line(sample) + "\n")
+    else:
+        latest: list[S] = []
+        with Live(console=console, auto_refresh=False) as live:
+            for sample in found:
+                latest = [*latest[1 - CURVE_SAMPLES :], sample]
+                live.update(view.table(latest), refresh=True)
+
+
+def curve(values: Sequence[Any]) -> str:
+    """Values as bars, scaled to the largest, which is named; a space for None."""
+    largest = max((value for value in values if value is not None), default=0)
+    steps, scale = len(BARS) - 1, largest or 1
+    bars = (BARS[0 if value is None else round(value / scale * steps)] for value in values)
+    return f"{''.join(bars)} up to {largest:,.4g}" if largest else "".join(bars)
+
+
+def format_us(value: float | None) -> str:
+    """A latency in us."""
+    return "-" if value is None else f"{value:,.0f} us"
+
+
+def format_factor(value: float | None) -> str:
+    """A write amplification."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric with its samples: labels and value. `kind` is counter, gauge or histogram."""
+
+    name: str
+    kind: str
+    help: str
+    values: list[tuple[str, Mapping[str, str], float]] = field(default_factory=list)
+    """Suffix of the name (for a histogram), labels, value."""
+
+
+def gauge(name: str, text: str, value: float | None, labels: Mapping[str, str]) -> list[Metric]:
+    """A gauge; [] if its value is not known."""
+    return [] if value is None else [Metric(name, "gauge", text, [("", labels, value)])]
+
+
+def counter(name: str, text: str, value: float | None, labels: Mapping[str, str]) -> list[Metric]:
+    """A counter; [] if its value is not known."""
+    return [] if value is None else [Metric(name, "counter", text, [("", labels, value)])]
+
+
+def request_metrics(totals: Mapping[str, Totals], labels: Mapping[str, str]) -> list[Metric]:
+    """Counters of requests, bytes and latencies by operation, and a histogram of latencies."""
+    requests = Metric("ssdlab_requests_total", "counter", "Requests completed.")
+    moved = Metric("ssdlab_bytes_total", "counter", "Bytes of completed requests.")
+    latency = Metric("ssdlab_request_seconds_total", "counter", "Sum of the latencies of requests.")
+    bins = Metric("ssdlab_request_latency_seconds", "histogram", "Latencies of single requests.")
+    for op, total in totals.items():
+        own = {**labels, "op": op}
+        requests.values.append(("", own, total.requests))
+        moved.values.append(("", own, total.bytes))
+        latency.values.append(("", own, total.busy_us / 1e6))
+        if total.bins:
+            bins.values.extend(_buckets(total, own))
+    return [requests, moved, latency, *([bins] if bins.values else [])]
+
+
+def _buckets(
+    total: Totals, labels: Mapping[str, str]
+) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    below = 0
+    for upper, count in total.bins:
+        below += count
+        yield "_bucket", {**labels, "le": f"{upper / 1e6:.9g}"}, below
+    yield "_bucket", {**labels, "le": "+Inf"}, below
+    yield "_sum", labels, total.binned_us / 1e6
+    yield "_count", labels, below
+
+
+def exposition(metrics: Iterable[Metric]) -> str:
+    """Metrics in Prometheus' text format (version 0.0.4)."""
+    lines = []
+    for metric in metrics:
+        lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
+        for suffix, labels, value in metric.values:
+            words = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+            lines.append(f"{metric.name}{suffix}{{{words}}} {value:.15g}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def serve_metrics(listen: str, page: Callable[[], str]) -> None:
+    """Answers each GET of /metrics with `page()`, until Ctrl-C.
+
+    Raises:
+        UsageError: `listen` is not a local HOST:PORT, or is in use.
+        SsdlabError: what `page` raised.
+    """
+    host, _, port = listen.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535 or host not in _LOOPBACK:
+        raise UsageError(
+            f"--listen is {listen}; it must be 127.0.0.1:PORT: only this machine may ask, "
+            "because no password is needed"
+        )
+    try:
+        server = _Server(host.strip("[]"), int(port), page)
+    except OSError as error:
+        raise UsageError(f"--listen {listen}: {error.strerror}; give a free port") from error
+    write_out(f"http://{host}:{server.server_port}{METRICS_PATH}\n")
+    with server:
+        server.serve_forever(poll_interval=0.1)
+    if server.failure is not None:
+        raise server.failure
+
+
+class _Server(http.server.HTTPServer):
+    """Answers one client at a time: a page is a reading of the drive."""
+
+    def __init__(self, host: str, port: int, page: Callable[[], str]) -> None:
+        super().__init__((host, port), _Handler)
+        self.page = page
+        self.failure: Exception | None = None
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Server
+    timeout = 10.0
+
+    def do_GET(self) -> None:
+        """Answers with the page, or 404."""
+        if self.path.partition("?")[0] != METRICS_PATH:
+            self.send_error(404, f"only {METRICS_PATH}")
+            return
+        try:
+            content = self.server.page().encode()
+        except Exception as error:  # noqa: BLE001 -- it ends the server and is raised there
+            self.server.failure = error
+            self.send_error(500)
+            threading.Thread(target=self.server.shutdown, daemon=True).start()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Prints nothing: standard error is the user's."""
