@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ssdlab.records import Finding
 from ssdlab.units import format_duration, format_size
+
+if TYPE_CHECKING:  # records load the Arrow library
+    from ssdlab.records import Finding
 
 NOTHING: Final = "-"
 UNKNOWN: Final = "not known"

@@ -92,8 +92,6 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show a twin's numbers, and the source of each."""
-    from ssdlab.report.table import print_table
-
     text, scaled = profiles.load(name), options.size_of(capacity)
     if toml:
         if json or capacity:
@@ -104,6 +102,7 @@ def show(
         return
     from ssdlab.device import describe_twin
     from ssdlab.profiles.toml_edit import list_values
+    from ssdlab.report.table import print_table
 
     twin = describe_twin(name, text, scaled)
     numbers = list_values(text)
