@@ -13,7 +13,7 @@ from ssdlab.target import parse_profile
 from ssdlab.units import exact_size
 from ssdlab.wording import column, finding_value, label, plain, quantity, shorten
 
-_NAME_LENGTH: Final = 18
+_NAME_LENGTH: Final = 16
 """Largest length of a target in the name of a line."""
 
 

@@ -23,7 +23,7 @@ def _lines(*labels: str) -> Any:
 def test_a_line_for_each_run_has_the_name_of_its_target(make_run: Any) -> None:
     runs = [make_run("a"), make_run("b", target="/srv/databases/production/mysql")]
     names = [line.label for line in view.lines_of_runs(runs, 3, _lines("all in use"))]
-    assert names == ["3: toshiba-xg5", "4: …/production/mysql"]
+    assert names == ["3: toshiba-xg5", "4: …roduction/mysql"]
     several = [line.label for line in view.lines_of_runs(runs, 3, _lines("read", "write"))]
     assert several == ["3: read", "3: write", "4: read", "4: write"]
 

@@ -62,7 +62,9 @@ class ResumeState:
         for name in _TABLES:
             own_rows = self.tables[name].filter(pc.equal(self.tables[name]["step"], row["step"]))
             columns = own_rows.drop_columns("step")
-            tables[name] = {key: columns[key].to_numpy() for key in columns.column_names}
+            # NumPy would make NaN of null; a column that is left out is recorded as null again.
+            known = [key for key in columns.column_names if not columns[key].null_count]
+            tables[name] = {key: columns[key].to_numpy() for key in known}
         values = {key: value for key, value in row.items() if key != "step"}
         columns = (tables["intervals"], tables["latency"], tables["interval_latency"])
         return RecordedStep(StepRow(values, *columns), _outcome(row, tables))

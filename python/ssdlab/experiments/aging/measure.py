@@ -139,7 +139,7 @@ def _compare_layout(session: RunSession) -> None:
     if counts and counts[-1] > 1.5 * counts[0] + 8:
         session.target.warn(
             "layout-changed",
-            f"The test file had {counts[0]} extents when fresh and {counts[-1]} at the end: the "
+            f"The extents of the test file grew from {counts[0]} to {counts[-1]}: the "
             "file system moved the overwritten blocks, so part of the slowdown is due to the file "
             "system, not to the drive. Measure on ext4 or xfs, or on the block device.",
         )
