@@ -15,6 +15,7 @@ from stacks import STACKS, roots_of
 
 from ssdlab.checkup.lights import Light, lights, verdict
 from ssdlab.checkup.record import Checkup, Record
+from ssdlab.checkup.report.content import content_of
 from ssdlab.doctor.examine import make_report
 from ssdlab.records import Finding, Run
 from ssdlab.snapshot import File
@@ -356,3 +357,13 @@ def test_files_that_were_not_read_say_why(
     doctor = msgspec.structs.replace(checkup.doctor, stack=stack)
     one = light(replace(checkup, doctor=doctor), "files")
     assert (one.colour, one.says) == ("grey", f"Not measured: {why}")
+
+
+def test_smaller_test_files_are_named_if_they_were_used(
+    make_checkup: MakeCheckup, run_of: RunOf
+) -> None:
+    sizes = {"suite": 128 << 20, "aging": 64 << 20, "cache": 64 << 20}
+    run = run_of("aging", {"slowdown": found(1.0, 0.9, 1.1)})
+    notes = content_of(make_checkup(run, sizes=sizes, room_bytes=64 << 20)).notes
+    (note,) = [note for note in notes if note.startswith("Smaller test files")]
+    assert "(aging 64 MiB instead of 512 MiB)" in note

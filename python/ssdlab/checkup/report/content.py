@@ -96,7 +96,7 @@ def _notes(checkup: Checkup) -> list[str]:
     smaller = [
         f"{name} {format_size(size)} instead of {format_size(USUAL_SIZES[name])}"
         for name, size in record.sizes.items()
-        if not record.virtual and 0 < size < USUAL_SIZES[name]
+        if not record.virtual and name in checkup.runs and 0 < size < USUAL_SIZES[name]
     ]
     if smaller:
         room = format_size(record.room_bytes or 0)
