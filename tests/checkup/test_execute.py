@@ -9,12 +9,18 @@ from pathlib import Path
 import pytest
 
 from ssdlab.checkup import execute, parts
-from ssdlab.checkup.execute import CheckupOptions, cost, perform_checkup, resume_checkup
+from ssdlab.checkup.execute import (
+    CheckupOptions,
+    cost,
+    options_for,
+    perform_checkup,
+    resume_checkup,
+)
 from ssdlab.checkup.lights import lights, verdict
 from ssdlab.checkup.parts import RESERVED_S
 from ssdlab.checkup.record import read_checkup
 from ssdlab.checkup.table import table
-from ssdlab.errors import UsageError
+from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.aging import measure as aging
 from ssdlab.experiments.cache import measure as cache
 from ssdlab.experiments.fsync import measure as fsync
@@ -142,20 +148,15 @@ def test_without_room_only_the_doctor_runs_and_the_lights_say_why(
     speed = next(light for light in lights(checkup) if light.code == "speed")
     assert speed.colour == "grey"
     assert "only 3 MiB may be used, because 5 % or 1 GiB stays free" in speed.says
+    assert speed.next == "", "no other command would help"
     assert "at most 3 MiB, which are removed, as 5.003 GiB are free and 5 GiB stay free" in (
         cost(of_directory)
     )
 
 
-def test_a_directory_in_memory_is_not_measured(
-    make_filesystem: Callable[..., Path], tmp_path: Path
-) -> None:
-    point = make_filesystem("tmpfs", 2048)
-    checkup = perform_checkup(
-        CheckupOptions(Directory(str(point)), tmp_path / "runs"), RunObserver()
-    )
-    assert checkup.runs == {}
-    assert "is tmpfs, which is in memory" in checkup.record.why_not["suite"]
+def test_a_directory_that_is_not_on_a_drive_is_refused() -> None:
+    with pytest.raises(TargetError, match="/proc is proc, a file system of the kernel"):
+        options_for(Directory("/proc"), Path("runs"), 0)
 
 
 class _SmallDrive(RunObserver):

@@ -21,12 +21,14 @@ from ssdlab.checkup.record import (
     write_record,
 )
 from ssdlab.doctor.examine import MapOptions, make_report, read_stack
-from ssdlab.errors import DeviceFailure, Interrupted, UsageError
+from ssdlab.errors import DeviceFailure, Interrupted, TargetError, UsageError
 from ssdlab.experiments.registry import EXPERIMENTS
 from ssdlab.records import Run, make_folder, run_name, utc_now
 from ssdlab.runner.parameters import Parameters
 from ssdlab.runner.progress import Listener, Report
 from ssdlab.runner.run import RunObserver, SaveOptions, make_request, perform
+from ssdlab.storage_stack.filesystem import mount_warnings
+from ssdlab.storage_stack.mounts import mount_of
 from ssdlab.storage_stack.space import space_on
 from ssdlab.target import NO_CONSENT, RESULTS, Directory, Target, Twin, anywhere, parse_target
 from ssdlab.units import format_duration, format_size
@@ -55,12 +57,19 @@ def options_for(target: Target, out: Path, seed: int) -> CheckupOptions:
 
     Raises:
         UsageError: a block device, which a checkup never overwrites.
+        TargetError: a directory that is not on a drive.
     """
     if not isinstance(target, Directory | Twin):
         raise UsageError(
             f"{target} is a block device, and a checkup never overwrites one; give a directory on "
             f"it, or look at it with: ssdlab doctor {target}"
         )
+    if isinstance(target, Directory):
+        for warning in mount_warnings(mount_of(target.path)):
+            if warning.code in {"memory", "pseudo"}:
+                raise TargetError(
+                    f"{warning.sentence.rstrip('.')}; give a directory on the drive to be measured"
+                )
     return CheckupOptions(target, out, seed)
 
 

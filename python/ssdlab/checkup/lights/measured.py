@@ -102,6 +102,8 @@ def _light_of_run(
 def _grey(code: str, checkup: Checkup, why: str, do: str = "") -> Light:
     title, experiment = _TITLES[code]
     alone = f"ssdlab run {experiment} {place(checkup)} --quick"
+    if not checkup.runs:  # nothing can be measured there
+        return not_measured(code, title, why, experiment)
     return not_measured(code, title, why, experiment, do or alone)
 
 

@@ -1,4 +1,4 @@
-"""A checkup as one self-contained HTML page without scripts: lights, table, then all reports."""
+"""A checkup as one self-contained HTML page: lights, table, then all reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write_html(checkup: Checkup, content: Content, path: Path) -> None:
             group=None,
             title="",
             with_summary=False,
-            with_contents=True,
+            with_contents=len(made) > 1,
             report=checkup.doctor,
             words=SEVERITY_WORDS,
         )
