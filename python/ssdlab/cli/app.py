@@ -33,7 +33,7 @@ class _Commands(LazyGroup):
         "run": Member(
             "ssdlab.cli.run", "Run an experiment on a real drive, a directory or a twin."
         ),
-        "twin": Member("ssdlab.cli.twin", "List, show, check and fit the profiles of twins."),
+        "twin": Member("ssdlab.cli.twin", "List, show, check, make and fit the profiles of twins."),
         "serve": Member(
             "ssdlab.cli.serve",
             "Serve a twin as a network block device (NBD), or as an NVMe drive, until Ctrl-C.",

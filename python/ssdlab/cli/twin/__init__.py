@@ -10,7 +10,10 @@ app = lazy_group(
     "List, show, check, make and fit the profiles of twins.",
     "ssdlab twin show toshiba-xg5",
     {
-        "list": Member(_PROFILES, "List the shipped twins and their errors in published tables."),
+        "list": Member(
+            _PROFILES,
+            "List the shipped twins and their errors in published tables, then your own twins.",
+        ),
         "show": Member(_PROFILES, "Show a twin's numbers, and the source of each."),
         "check": Member(
             _PROFILES,
@@ -18,7 +21,7 @@ app = lazy_group(
         ),
         "new": Member(
             "ssdlab.cli.twin.new",
-            "Make a generic twin from what a data sheet says, and show how little that is.",
+            "Make a generic twin from what a data sheet says: interface, capacity, flash, rates.",
         ),
         "for": Member(
             "ssdlab.cli.twin.relatives",
