@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ssdlab.units import format_duration, format_size
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # records load the Arrow library
     from ssdlab.records import Finding
 
 NOTHING: Final = "-"

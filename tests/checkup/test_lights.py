@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from machine import CapturedMachine
 from report_runs import MakeRun
@@ -15,6 +17,7 @@ from ssdlab.checkup.lights import Light, lights, verdict
 from ssdlab.checkup.record import Checkup, Record
 from ssdlab.doctor.examine import make_report
 from ssdlab.records import Finding, Run
+from ssdlab.snapshot import File
 from ssdlab.storage_stack.snapshot import read_snapshot
 from ssdlab.warning import MeasurementWarning
 
@@ -108,6 +111,14 @@ def test_speed(
     assert bool(one.next) is (colour != "green")
 
 
+def test_a_rotating_disk_is_not_judged_as_an_ssd(make_checkup: MakeCheckup, run_of: RunOf) -> None:
+    rotates = [MeasurementWarning("rotational", "sda reports that it is a rotating disk.")]
+    run = suite(run_of, read_us=9000, sequential_mb=150, warnings=rotates)
+    one = light(make_checkup(run, stack="rotating"), "speed")
+    assert (one.colour, one.next) == ("grey", "ssdlab run suite /mnt/data --quick")
+    assert "the limits are those of SSDs" in one.says
+
+
 @pytest.mark.parametrize(("read_us", "is_said"), [(290, False), (310, True)])
 def test_a_slow_drive_in_a_busy_machine_may_be_faster(
     make_checkup: MakeCheckup, run_of: RunOf, read_us: float, is_said: bool
@@ -135,6 +146,22 @@ def test_durable_writes(
 ) -> None:
     run = run_of("fsync", {"class": found(kind), "flush_us": found(flush_us)})
     assert light(make_checkup(run), "durable").colour == colour
+
+
+@pytest.mark.parametrize(
+    ("warnings", "do"),
+    [
+        ((), "ssdlab run fsync /mnt/data --data-sheet protected"),
+        (("virtual",), "ssdlab witness serve --help"),
+    ],
+)
+def test_only_a_drive_has_a_data_sheet_to_look_in(
+    make_checkup: MakeCheckup, run_of: RunOf, warnings: tuple[str, ...], do: str
+) -> None:
+    findings = {"class": found("protected or ignores flush"), "flush_us": found(30.0)}
+    doubts = [MeasurementWarning(code, "It is a virtual disk.") for code in warnings]
+    one = light(make_checkup(run_of("fsync", findings, warnings=doubts)), "durable")
+    assert (one.colour, one.next) == ("yellow", do)
 
 
 def test_flushes_that_the_kernel_drops_are_red_whatever_was_measured(
@@ -310,3 +337,22 @@ def test_a_twin_has_the_lights_of_the_experiments_only(make_checkup: MakeCheckup
     assert {one.code for one in lights(checkup)} == {
         *("speed", "durable", "lasting", "ageing", "trim")
     }
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ((), "there is no file of 8 MiB or more to read."),
+        ((File("/a", 5, not_read="it is smaller"),), "there is no file of 8 MiB or more to read."),
+        ((File("/a", 5), File("/b", 9 << 20, not_read="EIO")), "of /b: EIO."),
+    ],
+)
+def test_files_that_were_not_read_say_why(
+    make_checkup: MakeCheckup, files: tuple[File, ...], why: str
+) -> None:
+    checkup = make_checkup()
+    assert checkup.doctor is not None
+    stack = msgspec.structs.replace(checkup.doctor.stack, files=files)
+    doctor = msgspec.structs.replace(checkup.doctor, stack=stack)
+    one = light(replace(checkup, doctor=doctor), "files")
+    assert (one.colour, one.says) == ("grey", f"Not measured: {why}")

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ssdlab.doctor import examine, history
 from ssdlab.doctor.history import Entry, changes_since, file_of, read_history, remember
-from ssdlab.doctor.report import render
+from ssdlab.doctor.report import render, write_html
 from ssdlab.errors import UsageError
 from ssdlab.snapshot import Device, File, Health, Piece, Snapshot
 
@@ -155,7 +155,7 @@ def test_the_speed_of_reads_is_kept_if_they_went_to_one_drive() -> None:
 
 
 def test_the_report_shows_the_numbers_side_by_side_and_what_is_worse(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     days = iter((0, 40, 50, 70))
     monkeypatch.setattr(examine, "utc_now", lambda: START + timedelta(days=next(days)))
@@ -171,6 +171,9 @@ def test_the_report_shows_the_numbers_side_by_side_and_what_is_worse(
     assert "2026-01-01 2026-02-10 2026-02-20 now" in shown
     assert "uncorrectable errors 0 0 0 2" in shown
     assert "written by hosts 1 TiB 1 TiB 1 TiB -" in shown
+    assert (
+        "Worse than before: nvme0n1 (Samsung SSD 970 EVO): uncorrectable errors" in report.verdict
+    )
     narrow = io.StringIO()
     render(report, Console(file=narrow, width=50), quiet=False)
     assert "uncorrectable errors 0 2" in " ".join(narrow.getvalue().split())
@@ -178,4 +181,8 @@ def test_the_report_shows_the_numbers_side_by_side_and_what_is_worse(
     quiet = io.StringIO()
     render(report, Console(file=quiet, width=100), quiet=True)
     assert "WORSE" in quiet.getvalue()
+    write_html(report, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "History of nvme0n1" in page
+    assert "uncorrectable errors: 0 on 2026-02-20, 2 now" in page
     assert "history" not in msgspec.to_builtins(examine.make_report(_stack(), 1.0))

@@ -80,7 +80,7 @@ def _check_directory(directory: Path) -> None:
 class MountedTwin:
     """The file system of a served twin at a directory.
 
-    `say` gets sentences for the user: what is done, and what it waits for.
+    `say` gets sentences for the user: power cuts, and what it waits for.
     """
 
     def __init__(self, directory: Path, kind: str, say: Say) -> None:
@@ -96,11 +96,12 @@ class MountedTwin:
         return self._attached.node
 
     @contextmanager
-    def mounted(self, socket: Path, control: Path, *, compensate: bool) -> Iterator[None]:
+    def mounted(self, socket: Path, control: Path, *, compensate: bool) -> Iterator[float]:
         """Makes the file system, unless the twin has one, and mounts it until the end.
 
         With `compensate`, the server first measures the latency of this way to the twin, and
-        answers earlier by as much. On exit it is unmounted, as soon as nothing uses it.
+        answers earlier by as much; yields that in microseconds, else 0. On exit it is unmounted, as
+        soon as nothing uses it.
 
         Raises:
             TargetError: a program failed.
@@ -109,8 +110,7 @@ class MountedTwin:
         self.directory.mkdir(exist_ok=True)
         try:
             try:
-                self._attach_first(socket, control, compensate=compensate)
-                yield
+                yield self._attach_first(socket, control, compensate=compensate)
             finally:
                 with _signals_held() as signalled:
                     self._leave(signalled)
@@ -143,16 +143,14 @@ class MountedTwin:
             else:
                 self._say(f"mounted again at {self.directory}")
 
-    def _attach_first(self, socket: Path, control: Path, *, compensate: bool) -> None:
+    def _attach_first(self, socket: Path, control: Path, *, compensate: bool) -> float:
+        lead_us = 0.0
         self._cuts = _power(control).cuts
         self._attached = AttachedTwin(socket)
         if compensate:
             with Control(control) as client:
                 lead = client.request("lead", through=str(self.node))
-            self._say(
-                f"answers leave {lead['transport_us']:.0f} us early, to compensate the latency of "
-                "nbdfuse and the loop device"
-            )
+            lead_us = float(lead["transport_us"])
         found = signatures(device_at(self.node))
         if not found:
             command, *flags = FILE_SYSTEMS[self.kind]
@@ -163,6 +161,7 @@ class MountedTwin:
                 "another --data file"
             )
         self._mount()
+        return lead_us
 
     def _attach_again(self, socket: Path, control: Path) -> None:
         """Attaches the twin once it has power, and tries again after another cut."""

@@ -90,8 +90,9 @@ def perform_checkup(options: CheckupOptions, observer: RunObserver) -> Checkup:
         UsageError: the checkup cannot be stored, or the target cannot be read.
     """
     started = utc_now()
-    folder = make_folder(options.out, run_name("checkup", options.target.label, started))
     twin = options.target if isinstance(options.target, Twin) else None
+    name = options.target.label if twin is not None else str(anywhere(options.target))
+    folder = make_folder(options.out, run_name("checkup", name, started))
     record = Record(
         ssdlab=version("ssdlab"),
         target=str(options.target),

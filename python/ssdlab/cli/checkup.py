@@ -25,8 +25,8 @@ def run(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[DIR]",
-            help="A directory on the drive [the current one], or twin:NAME.",
+            metavar="DIR",
+            help="A directory on the drive (default: the current one), or twin:NAME.",
             autocompletion=options.complete_twin,
         ),
     ] = None,

@@ -153,7 +153,7 @@ def table(samples: list[Sample]) -> Table:
     result = Table(
         title=f"power {last.power}, clients {last.clients}, drive time {last.virtual_s:.1f} s"
     )
-    for column in ("", "now", f"the last {live.CURVE_SAMPLES} samples"):
+    for column in ("", "now", f"the last {len(samples)} samples"):
         result.add_column(column, justify="right" if column == "now" else "left")
     for name, plural in live.NAMES.items():
         rates = [getattr(sample, name).rate for sample in samples]

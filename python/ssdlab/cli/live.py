@@ -21,6 +21,9 @@ from ssdlab.stats.rates import Totals
 
 BARS: Final = " ▁▂▃▄▅▆▇█"
 CURVE_SAMPLES: Final = 60
+"""The most samples of a curve; a narrow terminal has room for fewer."""
+_BESIDES_CURVE: Final = 58
+"""Columns that the table needs apart from its curves."""
 NAMES: Final = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
 METRICS_PATH: Final = "/metrics"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -103,9 +106,10 @@ def _show(found: Iterator[S], view: View[S], options: LiveOptions) -> None:
             write_out(view.line(sample) + "\n")
     else:
         latest: list[S] = []
+        most = max(8, min(CURVE_SAMPLES, console.width - _BESIDES_CURVE))
         with Live(console=console, auto_refresh=False) as live:
             for sample in found:
-                latest = [*latest[1 - CURVE_SAMPLES :], sample]
+                latest = [*latest[1 - most :], sample]
                 live.update(view.table(latest), refresh=True)
 
 
@@ -114,7 +118,8 @@ def curve(values: Sequence[Any]) -> str:
     largest = max((value for value in values if value is not None), default=0)
     steps, scale = len(BARS) - 1, largest or 1
     bars = (BARS[0 if value is None else round(value / scale * steps)] for value in values)
-    return f"{''.join(bars)} up to {largest:,.4g}" if largest else "".join(bars)
+    shown = f"{largest:,.0f}" if largest >= 1000 else f"{largest:.3g}"
+    return f"{''.join(bars)} up to {shown}" if largest else "".join(bars)
 
 
 def format_us(value: float | None) -> str:

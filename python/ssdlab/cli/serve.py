@@ -184,7 +184,7 @@ def _serve_until_interrupt(
         if mounting is not None:
             if console is not None:
                 _print(console, _pace_in_words(options.pace))
-            mounting.serve(console, options)
+            mounting.serve(options, quiet=console is None)
         elif console is not None:
             _print_usage(console, server, options)
         while True:

@@ -24,7 +24,7 @@ Mount = Annotated[
     ),
 ]
 FileSystem = Annotated[
-    str | None, typer.Option("--fs", help="With --mount: ext4, xfs or btrfs [ext4].")
+    str | None, typer.Option("--fs", help="With --mount: ext4 (default), xfs or btrfs.")
 ]
 
 
@@ -40,28 +40,40 @@ class Mounting:
         """The twin's socket without --unix; only root can write in /run."""
         return Path(f"/run/ssdlab-{os.getpid()}.sock")
 
-    def serve(self, console: Console | None, options: ServeOptions) -> None:
+    def serve(self, options: ServeOptions, *, quiet: bool) -> None:
         """Mounts the twin, and again after each power cut; Ctrl-C unmounts it.
+
+        `quiet` prints no commands, but still what happens to the mount.
 
         Raises:
             TargetError: a program failed.
         """
         from ssdlab.attach import MountedTwin
 
+        console = Console(stderr=True)
+
         def say(sentence: str) -> None:
-            if console is not None:
-                console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
         assert options.address is not None, "--mount has a Unix socket"
         assert options.control is not None, "a Unix socket has a control socket"
         socket, control = Path(options.address), Path(options.control)
         twin = MountedTwin(self.directory, self.kind, say)
-        with twin.mounted(socket, control, compensate=options.pace is not None):
+        with twin.mounted(socket, control, compensate=options.pace is not None) as lead_us:
             directory, path = shlex.quote(str(twin.directory)), shlex.quote(str(control))
-            say(f"mounted at {directory}: {self.kind} on {twin.node}, until Ctrl-C")
-            say(f"  watch it            ssdlab watch {path}")
-            say(f"  cut its power       ssdlab control {path} power-cut on=true")
-            say(f"  trim free space     fstrim {directory}")
+            lines = [
+                f"mounted at {directory}: {self.kind} on {twin.node}, until Ctrl-C",
+                f"  watch it            ssdlab watch {path}",
+                f"  cut its power       ssdlab control {path} power-cut on=true",
+                f"  trim free space     fstrim {directory}",
+            ]
+            if lead_us:
+                lines.append(
+                    f"  answers leave {lead_us:.0f} us early, to compensate the latency of nbdfuse "
+                    "and the loop device"
+                )
+            for line in [] if quiet else lines:
+                say(line)
             twin.watch(socket, control)
 
 

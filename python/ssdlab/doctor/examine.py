@@ -12,7 +12,7 @@ import msgspec
 
 from ssdlab.doctor.checks import findings, judge, summary
 from ssdlab.doctor.collected import is_recording, parse, snapshot_of
-from ssdlab.doctor.history import remember
+from ssdlab.doctor.history import Changes, remember
 from ssdlab.doctor.read_map import Budget, read_map
 from ssdlab.doctor.report import Report
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
@@ -156,12 +156,20 @@ def make_report(stack: Snapshot, duration_s: float, *, keep: bool = False) -> Re
             for r in measures
         ],
         findings=findings(verdicts),
-        verdict=summary(verdicts),
+        verdict=" ".join([summary(verdicts), *map(_worse, changes)]).rstrip(),
         verdicts=verdicts,
         warnings=warnings + [MeasurementWarning("unread", sentence) for sentence in left_out],
         stack=stack,
         history=changes if keep else msgspec.UNSET,
     )
+
+
+def _worse(changes: Changes) -> str:
+    """What has become worse of a drive, in one sentence; "" if nothing has."""
+    if not changes.regressions:
+        return ""
+    reasons = "; ".join(regression.says for regression in changes.regressions)
+    return f"Worse than before: {changes.drive}: {reasons}."
 
 
 def _sentence(unread: Unread) -> str:

@@ -25,7 +25,12 @@ def as_fio(run: Run) -> str:
     """A job file with one job per step, run one after another (stonewall).
 
     A step that fio cannot express becomes a comment with the reason.
+
+    Raises:
+        UsageError: fio measured the run.
     """
+    if "fio" in run.manifest.versions:
+        raise UsageError(f"{run.folder}: fio measured this, so its own job file says more")
     head = {"run": run.manifest.run, "experiment": run.manifest.experiment}
     head = {name: plain(text) for name, text in {**head, "target": run.manifest.target}.items()}
     parts = [_HEAD.format(**head, file=FILE)]

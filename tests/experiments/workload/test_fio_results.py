@@ -16,12 +16,12 @@ from ssdlab.api import comparison
 from ssdlab.device import Job, decode
 from ssdlab.errors import UsageError
 from ssdlab.experiments.stored_runs import read_runs
-from ssdlab.experiments.workload.fio_results import read_fio
+from ssdlab.experiments.workload.fio_results import NOMINAL_BYTES, read_fio
 from ssdlab.fit.objective import experiment_objective
 from ssdlab.fit.results import read_results
 from ssdlab.profiles import load
 from ssdlab.records import Run
-from ssdlab.report import render, write_html
+from ssdlab.report import as_fio, render, write_html
 
 MIB = 1 << 20
 
@@ -187,6 +187,24 @@ def test_results_are_compared_and_reported_as_runs_are(tmp_path: Path) -> None:
     assert "Measured by fio-3.36: 1000 requests/s" in text.getvalue()
     write_html([run], tmp_path / "page.html")
     assert "fio measured this" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("options", [{"size": "100%"}, {"size": "", "offset": "50%"}, {}])
+def test_a_job_on_a_whole_device_is_compared_and_fitted_too(
+    tmp_path: Path, options: dict[str, str]
+) -> None:
+    job = _job("a", _operation(20_000, BINS), **options)
+    if not job["job options"]["size"] or not options:
+        del job["job options"]["size"]
+    run = _read(tmp_path, _results(job))
+    text = run.tables["steps"].to_pylist()[0]["job"]
+    assert decode(text, Job).length_bytes == NOMINAL_BYTES // (2 if "offset" in options else 1)
+    [results] = read_results([tmp_path / "fio.json"]).others
+    objective = experiment_objective(results)
+    assert objective is not None
+    assert 8_000 < objective.simulate(load("toshiba-xg5"))[0] < 20_000
+    with pytest.raises(UsageError, match="its own job file says more"):
+        as_fio(run)
 
 
 def test_reads_by_direct_io_are_fitted_and_others_are_not(tmp_path: Path) -> None:

@@ -44,16 +44,21 @@ def not_measured(code: str, title: str, why: str, experiment: str, do: str = "")
 
 
 def place(checkup: Checkup) -> str:
-    """The target, quoted for a shell."""
-    return shlex.quote(checkup.record.target)
+    """The target for commands: an absolute path, quoted for a shell."""
+    return shlex.quote(checkup.record.place)
 
 
 def subject(run: Run) -> str:
     """The subject of a sentence about a run."""
     if run.manifest.virtual:
         return "The twin"
+    return "The drive" if is_one_drive(run) else "The storage"
+
+
+def is_one_drive(run: Run) -> bool:
+    """Whether the layers below are those of one local drive, or a twin."""
     codes = {warning.code for warning in run.result.warnings}
-    return "The storage" if codes & {"virtual", "network", "composed"} else "The drive"
+    return not codes & {"virtual", "network", "composed"}
 
 
 def was_busy(run: Run) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from ssdlab.checkup.lights.light import (
     Colour,
     Light,
+    is_one_drive,
     not_measured,
     place,
     subject,
@@ -47,6 +48,7 @@ SLOWDOWN_YELLOW: Final = 1.25
 SLOWDOWN_RED: Final = 2.0
 """As for the files that the doctor reads (`doctor.checks.files`)."""
 
+_WITNESS: Final = "ssdlab witness serve --help"
 _TITLES: Final = {
     "speed": ("Speed", "suite"),
     "durable": ("Durable writes", "fsync"),
@@ -88,6 +90,8 @@ def _light_of_run(
 ) -> Light:
     if why := why_not_the_drive(run):
         return _grey(code, checkup, why, do=f"ssdlab doctor {place(checkup)}")
+    if code != "trim" and any(one.code == "rotational" for one in run.result.warnings):
+        return _grey(code, checkup, "it reports that it rotates, and the limits are those of SSDs")
     made = make(checkup, run)
     if code != "trim" and made.colour in {"red", "yellow"} and was_busy(run):
         says = f"{made.says} Other programs used the processors: repeat it on an idle machine."
@@ -157,13 +161,16 @@ def _durable(checkup: Checkup, run: Run) -> Light:
             f"{subject(run)} seems to ignore flushes: a power cut may lose data that a program was "
             "believes to be safe."
         )
-        return _make("durable", "red", says, evidence, "ssdlab witness serve --help")
+        return _make("durable", "red", says, evidence, _WITNESS)
     if kind.value == "protected or ignores flush":
         says = (
             f"Flushes return after {_short_time(flush_us)}, before flash can hold the data: the "
-            "write cache is protected against power loss, or flushes are ignored; the data sheet "
-            "says which."
+            "write cache is protected against power loss, or flushes are ignored; "
         )
+        if not is_one_drive(run):
+            says += "only a power cut shows which."
+            return _make("durable", worst([colour, "yellow"]), says, evidence, _WITNESS)
+        says += "the data sheet says which."
         do = f"ssdlab run fsync {here} --data-sheet protected"
         return _make("durable", worst([colour, "yellow"]), says, evidence, do)
     if colour != "green":

@@ -11,7 +11,9 @@ from typing import Final
 from ssdlab.checkup.lights.light import Colour, Light, not_measured, place, worst
 from ssdlab.checkup.record import Checkup
 from ssdlab.doctor.checks import SEVERITIES, Verdict
+from ssdlab.doctor.examine import FILE_BYTES_MIN
 from ssdlab.doctor.report import Report
+from ssdlab.units import format_size
 
 DOCTOR: Final = "doctor"
 SEVERITY_COLOURS: Final[dict[str, Colour]] = {
@@ -117,8 +119,10 @@ def _files(checkup: Checkup, report: Report) -> Light:
     if (aged := by_code.get("aged-regions")) is not None:
         says = f"{aged.says} On a virtual disk the host may be the cause."
         return Light(code, title, "yellow", says, aged.evidence, again, DOCTOR)
-    reasons = [file.not_read for file in report.stack.files if file.not_read]
-    why = reasons[0] if reasons else "there is no file of 8 MiB or more to read"
+    large = [file for file in report.stack.files if file.size_bytes >= FILE_BYTES_MIN]
+    why = f"there is no file of {format_size(FILE_BYTES_MIN)} or more to read"
+    if large:
+        why = f"of {large[0].path}: {large[0].not_read or 'too little was read'}"
     return not_measured(code, title, why, DOCTOR, f"ssdlab doctor {place(checkup)} --map FILE")
 
 

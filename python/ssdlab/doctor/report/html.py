@@ -7,6 +7,7 @@ from pathlib import Path
 from ssdlab.charts import Axis, Chart, bars, rule
 from ssdlab.doctor.checks.files import SLOW, reference_mib_per_s, slowdown, speed
 from ssdlab.doctor.report.content import MIB, SEVERITY_WORDS, Report, file_line, rows, schedule
+from ssdlab.doctor.report.history import endurance, numbers
 from ssdlab.report.html import environment, put
 from ssdlab.snapshot import File
 from ssdlab.view import Column, Picture, Table, draw_figure
@@ -32,6 +33,9 @@ def _page(report: Report) -> str:
             stack=_stack(report),
             schedule=schedule(report.stack),
             maps=_maps(report),
+            histories=[
+                (changes, numbers(changes), endurance(changes)) for changes in report.changes
+            ],
         )
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Final
 
 from rich.console import Console
@@ -10,15 +9,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ssdlab import view
 from ssdlab.doctor.checks import Verdict
 from ssdlab.doctor.checks.files import reference_mib_per_s, slowdown, speed
-from ssdlab.doctor.history import Changes, Entry
+from ssdlab.doctor.history import Changes
 from ssdlab.doctor.report.content import SEVERITY_WORDS, Report, columns, file_line, rows, schedule
+from ssdlab.doctor.report.history import endurance, numbers
 from ssdlab.report.table import print_table
 from ssdlab.snapshot import File
-from ssdlab.units import format_size
-from ssdlab.wording import NOTHING, plain
+from ssdlab.wording import plain
 
 _STYLES: Final = {"bad": "bold red", "warn": "bold yellow", "note": "cyan", "good": "green"}
 _TRIM_STYLES: Final = {"STOPS": "bold red", "passes": "green", "not known": "yellow"}
@@ -146,12 +144,8 @@ def _print_changes(changes: Changes, console: Console) -> None:
         start = Text(f"This is its first entry, in {plain(changes.file)}", "dim")
         console.print(Padding(start, (0, 0, 1, 3)))
         return
-    earlier = {"first": changes.first, "a month ago": changes.month_ago, "last": changes.last}
-    by_entry = {entry: name for name, entry in earlier.items() if entry is not None}
-    entries = {name: entry for entry, name in by_entry.items()}
-    print_table(_history_table(entries, changes.now), console)
-    if changes.months_left is not None:
-        left = f"At this rate of wear its endurance lasts {changes.months_left:.0f} more months."
+    print_table(numbers(changes), console)
+    if left := endurance(changes):
         console.print(Padding(Text(left, "dim"), (0, 0, 0, 3)))
     if not changes.regressions:
         console.print(Padding(Text("Nothing has become worse.", "green"), (0, 0, 0, 3)))
@@ -159,46 +153,7 @@ def _print_changes(changes: Changes, console: Console) -> None:
     console.print()
 
 
-def _history_table(entries: Mapping[str, Entry], now: Entry) -> view.Table:
-    """A row for each number that is known of any entry."""
-    every = [*entries.values(), now]
-    shown = [
-        (label, [getattr(entry, key) for entry in every], text) for label, key, text in _NUMBERS
-    ]
-    known = [row for row in shown if any(value is not None for value in row[1])]
-    cells = [
-        [NOTHING if values[at] is None else text(values[at]) for _, values, text in known]
-        for at in range(len(every))
-    ]
-    heads = [
-        view.Column(name, entry.when[:10], minor=name != "last") for name, entry in entries.items()
-    ]
-    labels = [label for label, _, _ in known]
-    return view.Table.of_columns(
-        (view.Column("", numeric=False), labels),
-        *zip([*heads, view.Column("now")], cells, strict=True),
-    )
-
-
 def _print_regressions(changes: Changes, console: Console) -> None:
     for regression in changes.regressions:
         text = Text.assemble(("WORSE ", "bold red"), plain(f"{changes.drive}: {regression.says}"))
         console.print(Padding(text, (0, 0, 0, 1)))
-
-
-_NUMBERS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
-    ("wear", "worn", lambda value: f"{value:g} %"),
-    ("spare blocks", "spare_blocks", lambda value: f"{value:g} %"),
-    ("uncorrectable errors", "media_errors", lambda value: f"{value:g}"),
-    ("sectors waiting", "pending", lambda value: f"{value:g}"),
-    ("reallocated blocks", "reallocated", lambda value: f"{value:g}"),
-    ("errors of the cable", "link_errors", lambda value: f"{value:g}"),
-    ("unsafe shutdowns", "unsafe_shutdowns", lambda value: f"{value:g}"),
-    ("minutes too hot", "hot_minutes", lambda value: f"{value:g}"),
-    ("temperature", "temperature_c", lambda value: f"{value:.0f} °C"),
-    ("power-on hours", "power_on_hours", lambda value: f"{value:,g}"),
-    ("written by hosts", "host_bytes", format_size),
-    ("written to flash", "flash_bytes", format_size),
-    ("fast reads", "read_mib_per_s", lambda value: f"{value:.4g} MiB/s"),
-)
-"""The rows: label, field of `Entry`, and how a value is written."""

@@ -33,6 +33,8 @@ MIB: Final = 1 << 20
 HINT: Final = (
     "give the output of `fio --output-format=json` or `json+`, or a log such as NAME_bw.1.log"
 )
+NOMINAL_BYTES: Final = 1 << 40
+"""The size of a device of which fio used all or a share."""
 _KEYS: Final = {"read": "read", "write": "write", "trim": "trim", "flush": "sync"}
 """fio's name for each operation."""
 
@@ -331,14 +333,25 @@ def _bucket_columns(job: _FioJob) -> Iterator[dict[str, int]]:
 
 
 def _parsed(job: _FioJob) -> FioJob | None:
-    """The job as ssdlab would run it; None if ssdlab cannot."""
+    """The job as ssdlab would run it; None if ssdlab cannot.
+
+    fio does not record the size of a device, so a job on all of it gets a nominal one.
+    """
+    if not {"rw", "readwrite"} & job.options.keys():  # old versions of fio record no options
+        return None
     lines = [f"{key}={value}" if value else key for key, value in job.options.items()]
     text = "\n".join([f"[{job.name}]", *lines, ""])
     try:
-        [fio] = parse_fio(text, environment={})
+        [fio] = parse_fio(text, None if _has_size(job) else NOMINAL_BYTES, environment={})
     except (UsageError, ValueError):
         return None
     return fio
+
+
+def _has_size(job: _FioJob) -> bool:
+    """Whether the job says in bytes how much of its file or device it uses."""
+    given = [job.options[name] for name in ("size", "filesize") if name in job.options]
+    return bool(given) and not any("%" in text for text in (*given, job.options.get("offset", "")))
 
 
 def _rows(job: _FioJob) -> Iterator[dict[str, Any]]:
