@@ -14,10 +14,11 @@ endif
 
 # Two calls of pip at once would spoil the environment.
 .NOTPARALLEL:
-.PHONY: help demo test test-long test-guest test-fresh check bench lint build site fuzz
+.PHONY: help demo test test-long test-guest test-fresh check bench lint build site fuzz wheels deb \
+        release-check
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: .venv/stamp-native ## age a twin and a directory of this checkout; one HTML report
 	@tools/demo.sh
@@ -66,6 +67,15 @@ lint: .venv/stamp-lint ## formatters, linters, types, import arrows, size rules,
 site: .venv/stamp-native .venv/stamp-site ## the documentation as web pages, in build/site
 	@tools/site.sh
 
+wheels: .venv/stamp-native .venv/stamp-release ## a release in build/dist: wheel, source archive, the program serve_twin
+	@tools/wheels.sh
+
+deb: .venv/stamp-native ## a package for Debian 13 in build/dist, from the wheel that is there
+	@tools/deb.sh
+
+release-check: .venv/stamp-native .venv/stamp-lint .venv/stamp-site ## what this commit lacks to be a release (see CONTRIBUTING.md)
+	@$(BIN)/python tools/release_check.py
+
 TARGET ?= nbd_session
 SECONDS ?= 600
 fuzz: .venv/stamp-native ## one fuzz target for a while: make fuzz TARGET=profile SECONDS=600
@@ -73,7 +83,7 @@ fuzz: .venv/stamp-native ## one fuzz target for a while: make fuzz TARGET=profil
 
 build: .venv/stamp-native ## only what the program needs: `.venv/bin/ssdlab` is ready to use
 
-# One of pyproject.toml's dependency-groups (build, test, site, lint) in .venv.
+# One of pyproject.toml's dependency-groups (build, test, site, lint, release) in .venv.
 .venv/stamp-%: constraints.txt pyproject.toml tools/setup.sh
 	@tools/setup.sh system
 	@tools/setup.sh packages $*

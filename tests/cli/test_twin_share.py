@@ -31,6 +31,7 @@ def run(ssdlab: Program, tmp_path: Path) -> Path:
     folder = Path(json.loads(done.stdout)["folder"])
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["device"]["drives"] = [{"model": "Drive X", "serial": SERIAL, "firmware": "F1"}]
+    manifest["device"]["model"] = "Drive X"
     manifest["device"]["path"] = manifest["target"] = PATH
     manifest["host"]["hostname"] = HOST
     (folder / "manifest.json").write_text(json.dumps(manifest))
@@ -70,6 +71,20 @@ def test_an_added_twin_can_be_used_by_its_name(
     words = ("run", "stripe", "twin:drive-x", "--capacity", "1GiB", "--quick", "--quiet", "--json")
     assert ssdlab(*words, env=env).returncode == 0
     assert ssdlab("twin", "add", bundle, env=env).returncode == 0  # the same again
+
+
+def test_without_a_profile_the_runs_are_fitted_and_name_the_drive(
+    ssdlab: Program, run: Path, env: dict[str, str], tmp_path: Path
+) -> None:
+    out = tmp_path / "fitted.json"
+    done = ssdlab(
+        "twin", "submit", run, "--start", "samsung-pm981", "--out", out, "--json", env=env
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(out.read_text())["model"] == "Drive X"
+    made = json.loads(done.stdout)
+    assert made["accuracy"][0]["mean_error"] < 0.1
+    assert "flash.read" in made["fitted"]
 
 
 def test_what_add_refuses(

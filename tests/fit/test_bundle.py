@@ -107,6 +107,11 @@ def test_a_serial_number_in_the_model_is_refused(tmp_path: Path) -> None:
         bundle.make(text, [_run(tmp_path)], "0.1.0")
 
 
+def test_a_model_that_is_a_path_is_not_kept(tmp_path: Path) -> None:
+    text = set_value(_profile(), "drive.model", SECRETS[1])
+    assert bundle.make(text, [_run(tmp_path)], "0.1.0").model == "unknown drive"
+
+
 def test_runs_that_no_fit_accepts_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="none of these runs is of an experiment that a fit"):
         bundle.make(_profile(), [_run(tmp_path, "trim")], "0.1.0")

@@ -83,6 +83,17 @@ def test_reads_beyond_the_flash_are_limited_by_the_controller() -> None:
     assert measure(text)["rrandiops"] == pytest.approx(500000, rel=0.05)
 
 
+def test_a_drive_that_reads_slower_than_it_writes_has_two_bandwidths() -> None:
+    wanted = {"rbps": 326.0, "rrandiops": 80000.0, "wbps": 537.0, "wseqiops": 7600.0}
+    fitted = RatesFit(START, wanted, "fit")
+    twin = measure(fitted.run())
+    for name, value in wanted.items():
+        assert twin[name] == pytest.approx(value, rel=0.03), name
+    both = {one.key: one for one in fitted.estimates()}
+    assert both["link.bandwidth"].determined
+    assert not both["link.write_bandwidth"].determined
+
+
 def test_writes_that_the_flash_nearly_limits_are_fitted_too() -> None:
     wanted = {"rbps": 1215.0, "wbps": 758.0, "wseqiops": 169949.0}
     twin = measure(RatesFit(START, wanted, "fit").run())

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import licences
+import release_check
 import third_party
 from pages import manual, share
 from pages.commands import root, walk
@@ -115,6 +116,58 @@ def test_licences_of_linked_crates_only_are_collected() -> None:
                               node("b"), node("test"), node("x")]},
     }  # fmt: skip
     assert [each["name"] for each in third_party.linked(described, {"own"})] == ["a", "b"]
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    """The files of a release 1.2.3, committed and tagged."""
+    (tmp_path / "Cargo.toml").write_text('[workspace.package]\nversion = "1.2.3"\n')
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.3"\n')
+    (tmp_path / "CITATION.cff").write_text("cff-version: 1.2.0\nversion: 1.2.3\n")
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## 1.2.3, 2026-12-01\n\n- All.\n")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "release"], ["tag", "v1.2.3"]):
+        identity = ["-c", "user.name=t", "-c", "user.email=t@t.invalid", "-c", "tag.gpgSign=false"]
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+CHECKS = (release_check.versions, release_check.changelog, release_check.tag)
+
+
+def test_a_release_with_one_version_a_section_and_a_tag_is_accepted(release: Path) -> None:
+    assert [problem for check in CHECKS for problem in check(release)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "problem"),
+    [
+        ("CITATION.cff", "1.2.3", "1.2.2", "Cargo.toml says 1.2.3, CITATION.cff 1.2.2"),
+        ("pyproject.toml", "1.2.3", "1.3.0", "Cargo.toml says 1.2.3, pyproject.toml 1.3.0"),
+        ("Cargo.toml", "1.2.3", "1.2", "1.2 is not MAJOR.MINOR.PATCH"),
+        ("CHANGELOG.md", ", 2026-12-01", "", "CHANGELOG.md has no section"),
+        ("CHANGELOG.md", "- All.", "", "CHANGELOG.md has no section"),
+        ("CHANGELOG.md", "## 1.2.3", "## Unreleased\n\n- More.\n\n## 1.2.3", "under Unreleased"),
+        ("CHANGELOG.md", "- All.", "- All of it.", "files differ from the commit"),
+    ],
+)
+def test_a_release_that_is_not_one_is_refused(
+    release: Path, name: str, old: str, new: str, problem: str
+) -> None:
+    text = (release / name).read_text()
+    assert old in text
+    (release / name).write_text(text.replace(old, new))
+    problems = [each for check in CHECKS for each in check(release)]
+    assert problem in "; ".join(problems)
+
+
+def test_a_commit_without_the_tag_is_refused(release: Path) -> None:
+    subprocess.run(["git", "tag", "--delete", "v1.2.3"], cwd=release, check=True)
+    assert [*release_check.tag(release)] == ["this commit has no tag v1.2.3"]
+
+
+def test_an_unknown_check_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert release_check.main(["colour"]) == 2
+    assert "there is no check colour" in capsys.readouterr().out
 
 
 def test_each_verb_has_a_manual_page_with_all_its_options() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from ssdlab.cli.options import Json
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.units import parse_size
+
+if TYPE_CHECKING:
+    from ssdlab.doctor.report import Report
 
 app = typer.Typer(add_completion=False)
 
@@ -66,11 +69,8 @@ def doctor(
     if remember and recorded is not None:
         raise UsageError("--remember is for this machine's drives now; leave --recorded out")
     read_bytes = parse_size(read)
-    from rich.console import Console
-
     from ssdlab.doctor.examine import MapOptions, make_report, read_recorded, read_stack
-    from ssdlab.doctor.report import render, write_html
-    from ssdlab.records import encode_json
+    from ssdlab.doctor.report import write_html
 
     started = time.monotonic()
     options = MapOptions(target, tuple(files or ()), read_bytes)
@@ -80,11 +80,20 @@ def doctor(
     if html is not None:
         write_html(report, html)
         typer.echo(html.resolve(), err=True)
+    _print_report(report, json=json, quiet=quiet)
+    return int(report.is_bad)
+
+
+def _print_report(report: Report, *, json: bool, quiet: bool) -> None:
+    from rich.console import Console
+
+    from ssdlab.doctor.report import render
+    from ssdlab.records import encode_json
+
     if json:
         write_out(encode_json(report))
     else:
         render(report, Console(), quiet=quiet)
-    return int(report.is_bad)
 
 
 def _print_collector(system: str) -> int:

@@ -105,7 +105,7 @@ def make(profile: str, runs: Sequence[Run], version: str) -> Bundle:
         FORMAT,
         VERSION,
         version,
-        _scrubbed(str(twin["model"]), private),
+        str(twin["model"]),
         _scrubbed(_attribute(used, "firmware"), private),
         interface,
         int(twin["capacity_bytes"]),
@@ -199,7 +199,7 @@ def _without_private(profile: str, private: Collection[str]) -> str:
             if isinstance(entry, dict):
                 entry["source"] = _scrubbed(str(entry.get("source", "")), private)
             elif key == "model":
-                table[key] = _scrubbed(str(entry), private)
+                table[key] = _model(str(entry), private)
     lines = []
     for name, table in document.items():
         lines.append(f"[{name}]")
@@ -207,6 +207,11 @@ def _without_private(profile: str, private: Collection[str]) -> str:
             lines.append(f"{key} = {_inline(entry)}")
         lines.append("")
     return "\n".join(lines)
+
+
+def _model(model: str, private: Collection[str]) -> str:
+    """The model; a fit to the runs of an unknown drive names it by the target's path."""
+    return "unknown drive" if REMOVED in _scrubbed(model, private) else model
 
 
 def _inline(entry: Any) -> str:

@@ -4,7 +4,8 @@ resctl-bench uses a file of 16 GB and 120 s for each number. `rbps` and `wbps` a
 large requests in order; `rseqiops`, `rrandiops`, `wseqiops` and `wrandiops` those of 4 KiB at depth
 64. Each number has one mechanism that limits it, so a fit needs no search:
 
-* `rbps`: the link, or the channels if a faster link does not help;
+* `rbps`: the link, or the channels if a faster link does not help. Its other direction is as fast,
+  unless writes are faster;
 * `rrandiops`: tR, as far as flash of a type differs; beyond it, the controller's time for a read;
 * `wbps`: tPROG;
 * `wseqiops`: the controller's time for a write command.
@@ -50,6 +51,8 @@ CACHED_CAPACITY: Final = 8 * CAPACITY
 ROUNDS: Final = 12
 CLOSE: Final = 0.01
 """The fit ends when all rates are this close, relative."""
+MARGIN: Final = 1.01
+"""How much faster the link is than the fastest of the numbers, for its pauses."""
 TR_FREEDOM: Final = 1.5
 """How far tR may move from the start profile; a further number is the controller's."""
 PROGRAM_LIMITS: Final = (50e-6, 5e-3)
@@ -210,6 +213,7 @@ class _Numbers:
     """The numbers that a fit changes: times in s, rates in bytes/s, and factors on the start."""
 
     bandwidth: float
+    write_bandwidth: float | None
     read_command: float
     write_command: float
     channel: float = 1.0
@@ -236,18 +240,21 @@ class RatesFit:
         self.reads = next((name for name in READS_BY if name in wanted), None)
         self.writes = next((name for name in WRITES_BY if name in wanted), None)
         self.interface = get_value(profile, "drive.interface")
-        self.needed = max(
-            value * (1e6 if RATES[name].unit == MB else BLOCK)
-            for name, value in self.wanted.items()
-        )
-        if self.needed > LINK_MAX[self.interface]:
+        self.read_needed, write_needed = self._needed("read"), self._needed("write")
+        if max(self.read_needed, write_needed) > LINK_MAX[self.interface]:
             self.interface = "nvme"
-        limit = LINK_MAX[self.interface]
         bandwidth = _rate_of(profile, "link.bandwidth")
-        if "link.bandwidth" not in known and ("rbps" in wanted or self.needed > bandwidth):
-            bandwidth = min(limit, 1.01 * self.needed)
+        from_host = get_value(profile, "link.write_bandwidth")
+        write_bandwidth = _rate_of(profile, "link.write_bandwidth") if from_host else None
+        if "link.bandwidth" not in known:
+            limit = LINK_MAX[self.interface]
+            if "rbps" in wanted or self.read_needed > bandwidth:
+                bandwidth = min(limit, MARGIN * self.read_needed)
+            if write_needed > (write_bandwidth or bandwidth):
+                write_bandwidth = min(limit, MARGIN * write_needed)
         self.numbers = _Numbers(
             bandwidth,
+            write_bandwidth,
             self._command("link.read_command", self.reads),
             self._command("link.write_command", self.writes),
         )
@@ -265,7 +272,9 @@ class RatesFit:
     def profile(self) -> str:
         """The start profile with the numbers so far."""
         now, start = self.numbers, self.start
-        changes: dict[str, Any] = {"link.bandwidth": f"{now.bandwidth / 1e6:.1f} MB/s"}
+        changes: dict[str, Any] = {"link.bandwidth": _mb_per_s(now.bandwidth)}
+        if now.write_bandwidth:
+            changes["link.write_bandwidth"] = _mb_per_s(now.write_bandwidth)
         if self.interface != get_value(start, "drive.interface"):
             changes["drive.interface"] = self.interface
         for key, factor in self._factors().items():
@@ -284,6 +293,15 @@ class RatesFit:
     def estimates(self) -> list[Estimate]:
         """The numbers that the fit changed, with their bounds."""
         return list(self._estimates())
+
+    def _needed(self, op: Op) -> float:
+        """The highest rate of reads or writes that is wanted, in bytes/s."""
+        rates = [
+            value * (1e6 if RATES[name].unit == MB else BLOCK)
+            for name, value in self.wanted.items()
+            if RATES[name].op == op
+        ]
+        return max(rates, default=0.0)
 
     def _command(self, key: str, name: str | None) -> float:
         """The controller's time for a command to start with: that of the wanted rate for writes."""
@@ -317,9 +335,9 @@ class RatesFit:
 
     def _correct_link(self, ratio: float) -> None:
         now, wanted = self.numbers, 1e6 * self.wanted["rbps"]
-        if ratio > 1.0 and wanted < 0.99 * self.needed:
-            return  # the link must be faster for another number
-        most = min(LINK_MAX[self.interface], 1.1 * self.needed)
+        if ratio > 1.0 and wanted < 0.99 * self.read_needed:
+            return  # the link must be faster for small reads
+        most = min(LINK_MAX[self.interface], 1.1 * self.read_needed)
         if ratio < 1.0 and now.bandwidth >= 0.999 * most:
             now.channel /= ratio
         else:
@@ -358,8 +376,10 @@ class RatesFit:
 
         near = (1 / BOUND, BOUND)
         if "rbps" in self.wanted and "link.bandwidth" not in self.known:
-            fits = 1e6 * self.wanted["rbps"] >= 0.99 * self.needed
-            yield bounds("link.bandwidth", *near, determined=fits)
+            yield bounds("link.bandwidth", *near, determined=True)
+            if now.write_bandwidth:  # any faster one would do as well
+                most = LINK_MAX[self.interface] / now.write_bandwidth
+                yield bounds("link.write_bandwidth", 1.0, most, determined=False)
         if self.reads and "flash.read" not in self.known:
             ends = 1 / TR_FREEDOM / now.read, TR_FREEDOM / now.read
             yield bounds("flash.read", *ends, determined=False)
@@ -378,6 +398,10 @@ class RatesFit:
 
 def _rate_of(profile: str, key: str) -> float:
     return float(parse_size(str(get_value(profile, key)).removesuffix("/s")))
+
+
+def _mb_per_s(rate: float) -> str:
+    return f"{rate / 1e6:.1f} MB/s"
 
 
 def _time(seconds: float) -> str:

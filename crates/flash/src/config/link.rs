@@ -19,8 +19,10 @@ pub enum Interface {
 pub struct Link {
     /// Full or half duplex.
     pub interface: Interface,
-    /// Bytes per second.
+    /// Bytes per second to the host.
     pub bandwidth: u64,
+    /// Bytes per second from the host.
+    pub write_bandwidth: u64,
     /// Latency of a read command outside flash, channel and link.
     pub read_overhead: Nanos,
     /// The same for a write, a trim or a flush.
@@ -35,8 +37,10 @@ pub struct Link {
 
 impl Link {
     pub(super) const KEYS: &[&str] = &[
-        // Of each direction.
+        // Of each direction, with what the controller does with the data on its way.
         "bandwidth",
+        // From the host, if it differs.
+        "write_bandwidth",
         // Latency of a read command outside flash, channel and link.
         "read_overhead",
         // The same for a write, a trim or a flush.
@@ -51,9 +55,11 @@ impl Link {
 
     pub(super) fn read(mut section: Section, interface: Interface) -> Result<Self, ConfigError> {
         let missing = ConfigError::missing("link.bandwidth");
+        let bandwidth = section.rate("bandwidth")?.ok_or(missing)?;
         let link = Self {
             interface,
-            bandwidth: section.rate("bandwidth")?.ok_or(missing)?,
+            bandwidth,
+            write_bandwidth: section.rate("write_bandwidth")?.unwrap_or(bandwidth),
             read_overhead: section.time("read_overhead")?.unwrap_or(Nanos::ZERO),
             write_overhead: section.time("write_overhead")?.unwrap_or(Nanos::ZERO),
             read_command: section.time("read_command")?.unwrap_or(Nanos::ZERO),

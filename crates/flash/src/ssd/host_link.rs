@@ -59,7 +59,11 @@ impl HostLink {
 
     /// Receives data from the host; returns when the controller has it.
     pub fn receive(&mut self, ready: Nanos, bytes: u64) -> Nanos {
-        let duration = self.transfer_time(bytes);
+        let duration = if self.link.write_bandwidth == self.link.bandwidth {
+            self.transfer_time(bytes)
+        } else {
+            Nanos::transfer(bytes, self.link.write_bandwidth)
+        };
         match self.link.interface {
             Interface::Nvme => self.from_host.book(ready, duration).end,
             Interface::Sata => self.to_host.book(ready, duration).end,
@@ -73,6 +77,7 @@ impl HostLink {
         self.processor = Calendar::default();
     }
 
+    /// The time that bytes take to the host.
     fn transfer_time(&self, bytes: u64) -> Nanos {
         // Divisions are slow, and most transfers of small commands are one unit.
         if bytes == self.unit_bytes {
@@ -94,6 +99,7 @@ mod tests {
         let link = Link {
             interface,
             bandwidth: 1 << 30,
+            write_bandwidth: 1 << 30,
             read_overhead: none,
             write_overhead: none,
             read_command: none,
@@ -118,5 +124,14 @@ mod tests {
             assert_eq!(link.receive(Nanos::ZERO, 128 << 10), transfer);
             assert_eq!(link.send(Nanos::ZERO, 128 << 10).get(), both * transfer.get());
         }
+    }
+
+    #[test]
+    fn each_direction_has_its_own_bandwidth() {
+        let mut link = host_link(Interface::Nvme);
+        link.link.write_bandwidth = 1 << 28;
+        let (out, back) = (1 << 30, 1 << 28);
+        assert_eq!(link.send(Nanos::ZERO, 128 << 10), Nanos::transfer(128 << 10, out));
+        assert_eq!(link.receive(Nanos::ZERO, 128 << 10), Nanos::transfer(128 << 10, back));
     }
 }

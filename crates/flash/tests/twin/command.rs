@@ -47,6 +47,16 @@ fn writes_have_their_own_processing_time() {
 }
 
 #[test]
+fn writes_may_have_another_bandwidth_than_reads() {
+    let mut one = Twin::filled(&profile());
+    let mut two = filled_with("write_bandwidth = \"10 MB/s\"");
+    assert_eq!(one.read(7, 1), two.read(7, 1));
+    let rate = per_second(&mut two, Op::Write);
+    assert!((rate / (10e6 / 4096.0) - 1.0).abs() < 0.01, "{rate:.0} writes per second");
+    assert!(per_second(&mut one, Op::Write) > 4.0 * rate);
+}
+
+#[test]
 fn flush_overhead_is_added_to_flushes_and_durable_writes() {
     let overhead = Nanos::from_micros(900);
     let mut quick = Twin::new(&profile());

@@ -38,7 +38,7 @@ def fit(
         typer.Argument(
             metavar="RESULTS...",
             help="Runs of one drive (aging, stripe, split, steady, fsync, suite, cache), a folder "
-            "with such runs, or TOML or CSV tables of them.",
+            "with such runs, TOML or CSV tables of them, or a TOML table of iocost's numbers.",
         ),
     ],
     *,
@@ -75,7 +75,7 @@ def fit(
         fitted = fit_profile(profiles.load(start), fit_input, source, _report_to(listener))
     name = fit_input.drive_name or f"a drive fitted from {start}"
     try:
-        out.write_text(_with_name(fitted.profile, name, source, start), encoding="utf-8")
+        out.write_text(with_name(fitted.profile, name, source, start), encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"{out} cannot be written ({error.strerror}); give another --out"
@@ -86,7 +86,7 @@ def fit(
         _print_fit(fitted, out)
 
 
-def _with_name(profile: str, name: str, source: str, start: str) -> str:
+def with_name(profile: str, name: str, source: str, start: str) -> str:
     """The fitted profile under the drive's own name: it is not the drive of the start profile."""
     from ssdlab.profiles.toml_edit import replace_heading, set_value
 

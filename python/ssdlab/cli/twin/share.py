@@ -75,11 +75,14 @@ def submit(
 
 
 def _fitted(runs: list[Path], start: str) -> str:
+    from ssdlab.cli.twin.fit import with_name
     from ssdlab.fit.fitted import fit
     from ssdlab.fit.results import hold_out, read_results
 
     fit_input = hold_out(read_results(runs), [])
-    return fit(profiles.load(start), fit_input, f"fit of {fit_input.label}").profile
+    source = f"fit of {fit_input.label}"
+    profile = fit(profiles.load(start), fit_input, source).profile
+    return with_name(profile, fit_input.drive_name or "unknown drive", source, start)
 
 
 @app.command(name="add", epilog="Example: ssdlab twin add mine.json --name mine")

@@ -146,7 +146,7 @@ def _ratios(name: str, chosen: Sequence[Comparison]) -> Chart:
             if figure.role == role and figure.twin > 0
         ]
         if points:
-            marks.append(dots(points, run_colour(at), role))
+            marks.append(dots(points, run_colour(at), role, "large"))
             ratios += [x for x, _ in points]
     room = (max(ratios) / min(ratios)) ** 0.05
     axis = Axis("twin / drive", log=True, limits=(min(ratios) / room, max(ratios) * room))
