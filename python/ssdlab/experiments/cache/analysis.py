@@ -165,8 +165,8 @@ def _findings(
     # A gentle drop is located too coarsely to compare pauses.
     is_steep = last.before > STEEP_FACTOR * last.after
     pauses = [each for each in passes if is_steep and each.case == "paused"]
-    freed = plateau(pauses, last.after)
-    if freed is not None and freed.size.low > _SURE_BELOW and not freed.is_steady:
+    freed = plateau(pauses, last.after, last.before)
+    if freed is not None and freed.size.high > _SURE_BELOW and not freed.is_steady:
         freed = None if freed.position < _SHARED * capacity else freed
     sizes = _sizes(passes, capacity, _flushes(evidence), freed)
     if sizes is None:

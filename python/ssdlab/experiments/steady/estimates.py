@@ -17,7 +17,7 @@ from ssdlab.analysis.write_amplification import (
     waf_from_alpha,
     waf_from_costs,
 )
-from ssdlab.experiments.steady.gauged import SAME, UNITS, Gauged, same
+from ssdlab.experiments.steady.gauged import SAME, UNITS, Gauged, same, settled
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -153,15 +153,24 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
         )
     if bounds is not None:
         low = max(low, bounds.low)
-    if gauged.buffer < _SHORT_S * gauged.direct:
-        high *= _SHORT_MORE
+    high = _most(gauged, high)
     if high > WIDEST * low:
         return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
     why = (
         f"from the curve: a steady write costs {costs.high:.3g} times a large write without "
         "relocation; the bounds assume that reads for relocation take no time, or all of it"
     )
-    return Estimate(Bracket(min(high, math.sqrt(low * costs.high)), low, high), why)
+    middle = high if gauged.folds_while_writing else costs.high
+    return Estimate(Bracket(min(high, math.sqrt(low * middle)), low, high), why)
+
+
+def _most(gauged: Gauged, high: float) -> float:
+    """The highest WAF, if a steady write costs `high` times one without relocation."""
+    if gauged.buffer < _SHORT_S * gauged.direct:
+        high *= _SHORT_MORE
+    if gauged.folds_while_writing:  # each unit is also written to the cache, at little cost
+        high = 1 + high * settled(gauged.fresh) / gauged.direct
+    return high
 
 
 def _bounds_by_spare(gauged: Gauged, hidden: Estimate) -> Bracket | None:
