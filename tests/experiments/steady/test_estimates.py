@@ -59,12 +59,18 @@ def test_a_cache_that_may_have_flash_of_its_own_or_not_leaves_spare_undetermined
 def test_a_cache_that_is_folded_while_the_host_writes_may_raise_waf() -> None:
     """A new drive writes 1.3 times as fast; a write to the cache as well counts as one."""
     fresh = Progress([1.0] * 100, [1.3] * 100)
+    cache = {"cache": 1.0, "has_own_flash": False}
     plain = waf(_gauged(read=0.01, fresh=fresh), UNKNOWN).bracket
-    folded = waf(_gauged(read=0.01, fresh=fresh, folds_while_writing=True), UNKNOWN).bracket
+    borrowed = waf(_gauged(read=0.01, fresh=fresh, **cache), UNKNOWN).bracket
+    folded = waf(
+        _gauged(read=0.01, fresh=fresh, folds_while_writing=True, **cache), UNKNOWN
+    ).bracket
     assert plain is not None
+    assert borrowed is not None
     assert folded is not None
-    assert plain.low == folded.low
-    assert folded.high == pytest.approx(1 + 1.3 * plain.high)
+    assert plain.value == borrowed.value
+    assert plain.low == borrowed.low == folded.low
+    assert borrowed.high == folded.high == pytest.approx(1 + 1.3 * plain.high)
     assert folded.value == pytest.approx((folded.low * folded.high) ** 0.5)
 
 

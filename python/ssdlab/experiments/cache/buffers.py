@@ -124,7 +124,8 @@ def common(sizes: Sequence[Size]) -> Size:
     low, high = max(size.low for size in sizes), min(size.high for size in sizes)
     if low <= high:
         return Size(low, high, narrowest.why)
-    return Size(high, low, "drops, flushes and pauses contradict each other; repeat the run")
+    low, high = min(size.low for size in sizes), max(size.high for size in sizes)
+    return Size(low, high, "drops, flushes and pauses contradict each other; repeat the run")
 
 
 def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Size:
