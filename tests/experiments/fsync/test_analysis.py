@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssdlab.experiments.fsync.analysis import Probe, _cost, class_of
+from ssdlab.experiments.fsync.analysis import Burst, Probe, _cost, class_of
 
 SOURCE = "its data sheet"
 NO_WARNINGS: frozenset[str] = frozenset()
@@ -30,6 +30,19 @@ def test_flushes_that_wait_for_flash_mean_volatile_and_otherwise_the_claim_decid
     probe: Probe, claim: str, expected: str | None
 ) -> None:
     assert class_of(probe, claim, SOURCE, NO_WARNINGS).value == expected
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [("unknown", "protected or ignores flush"), ("volatile", "ignores flush")],
+)
+def test_a_burst_that_flash_cannot_have_taken_shows_that_slow_flushes_do_not_wait(
+    claim: str, expected: str
+) -> None:
+    burst = Burst(size=4 << 20, write_us=1000, flush_us=760, flash_us=8000)
+    finding = class_of(Probe(755, 20, 760), claim, SOURCE, NO_WARNINGS, burst)
+    assert finding.value == expected
+    assert "4 MiB were written in 1 ms and flushed in 760 us" in finding.why
 
 
 def test_a_protected_drive_that_waits_for_flash_is_volatile_and_gets_advice() -> None:

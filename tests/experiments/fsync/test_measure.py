@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,29 @@ def test_the_class_comes_from_timing_alone_with_and_without_slc_cache_and_elided
     penalty = conclusion.findings["penalty"].value
     assert isinstance(penalty, float)
     assert (penalty > 1.5) == (expected == "volatile")
+
+
+@pytest.mark.parametrize("slc", ["", SLC], ids=["", "slc"])
+@pytest.mark.parametrize(
+    ("buffer", "expected"),
+    [(PROTECTED, UNDECIDED), (VOLATILE, "volatile")],
+)
+def test_bursts_show_the_class_where_each_flush_takes_as_long_as_a_program(
+    tmp_path: Path, buffer: str, expected: str, slc: str
+) -> None:
+    evidence = _evidence(_twin(tmp_path, f'{buffer}\nflush_overhead = "760 us"', slc))
+    finding = conclude(evidence).findings["class"]
+    assert finding.value == expected
+    assert ("in a long write" in finding.why) == (expected == UNDECIDED)
+
+
+def test_a_burst_that_flash_takes_as_fast_as_the_link_shows_no_class(tmp_path: Path) -> None:
+    path = Path(_twin(tmp_path, f'{PROTECTED}\nflush_overhead = "760 us"').removeprefix("twin:"))
+    text = re.sub(r"(?m)^bandwidth = .*", 'bandwidth = "100 MiB/s"', path.read_text(), count=1)
+    path.write_text(text)
+    finding = conclude(_evidence(f"twin:{path}")).findings["class"]
+    assert finding.value is None
+    assert "may already have been in flash" in finding.why
 
 
 def test_the_verdict_on_a_drive_that_ignores_flushes_is_a_suspicion(tmp_path: Path) -> None:
@@ -152,7 +176,7 @@ def test_a_run_interrupted_in_its_second_repeat_has_a_class_but_no_penalty(
     tmp_path: Path,
 ) -> None:
     evidence = _evidence(_twin(tmp_path, VOLATILE))
-    tables = {**evidence.tables, "steps": evidence.tables["steps"].slice(0, 50)}
+    tables = {**evidence.tables, "steps": evidence.tables["steps"].slice(0, 71)}
     conclusion = conclude(Evidence(tables, SMALL.parameters(), "interrupted"))
     assert {"direct none", "direct fsync"} <= {row["mode"] for row in conclusion.measures}
     assert "penalty" not in conclusion.findings

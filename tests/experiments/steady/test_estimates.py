@@ -9,6 +9,7 @@ import pytest
 
 from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
 from ssdlab.stats.rate_drops import RateDrop
+from ssdlab.stats.steady import Progress
 
 REGION = 1000.0
 UNKNOWN = Estimate(None, "not measured")
@@ -28,6 +29,7 @@ def _gauged(**values: Any) -> Any:
         "cache": 0.0,
         "has_own_flash": None,
         "may_hide_cache": False,
+        "folds_while_writing": False,
         "buffer": 1.0,
         "direct": 1.0,
         "steady": 1 / 8,
@@ -52,6 +54,24 @@ def test_a_cache_that_may_have_flash_of_its_own_or_not_leaves_spare_undetermined
     estimate = hidden_flash(_gauged(cache=20.0, has_own_flash=None))
     assert estimate.bracket is None
     assert "SLC cache" in estimate.why
+
+
+def test_a_cache_that_is_folded_while_the_host_writes_may_raise_waf() -> None:
+    """A new drive writes 1.3 times as fast; a write to the cache as well counts as one."""
+    fresh = Progress([1.0] * 100, [1.3] * 100)
+    cache = {"cache": 1.0, "has_own_flash": False}
+    plain = waf(_gauged(read=0.01, fresh=fresh), UNKNOWN).bracket
+    borrowed = waf(_gauged(read=0.01, fresh=fresh, **cache), UNKNOWN).bracket
+    folded = waf(
+        _gauged(read=0.01, fresh=fresh, folds_while_writing=True, **cache), UNKNOWN
+    ).bracket
+    assert plain is not None
+    assert borrowed is not None
+    assert folded is not None
+    assert plain.value == borrowed.value
+    assert plain.low == borrowed.low == folded.low
+    assert borrowed.high == folded.high == pytest.approx(1 + 1.3 * plain.high)
+    assert folded.value == pytest.approx((folded.low * folded.high) ** 0.5)
 
 
 def test_a_read_that_costs_over_half_a_write_may_be_limited_by_the_channel() -> None:

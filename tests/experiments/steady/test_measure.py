@@ -230,6 +230,17 @@ CACHES: Final = {
 }
 
 
+@pytest.mark.parametrize(("slc", "is_found"), [("", True), (CACHES["static"], False)])
+def test_a_cache_as_fast_as_the_link_leaves_hidden_spare_undetermined(
+    tmp_path: Path, slc: str, is_found: bool
+) -> None:
+    run = _run(replace(SMALL, spare=0.12, slc=slc, link="50 MiB/s"), tmp_path, Plan(seed=3))
+    rested = [step["rest_s"] > 0 for step in run.evidence.steps("gauge") if step["case"] == "read"]
+    assert rested == [False]
+    assert (run.conclusion.findings["hidden_spare"].value is not None) == is_found
+    assert not is_found or _covers(run, "hidden_spare", 100 * run.twin.describe()["spare"], 1.0)
+
+
 @pytest.mark.parametrize("mode", CACHES)
 def test_an_slc_cache_is_not_counted_as_hidden_spare(tmp_path: Path, mode: str) -> None:
     run = _run(replace(SMALL, spare=0.12, slc=CACHES[mode]), tmp_path, Plan(seed=3))

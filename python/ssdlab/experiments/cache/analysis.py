@@ -31,6 +31,7 @@ from ssdlab.experiments.cache.buffers import (
     flushed_bytes,
     plateau,
 )
+from ssdlab.experiments.cache.refill import RECOVERED, refill_time, refilled
 from ssdlab.experiments.cache.whole import KEEPS_UP, whole_drive
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import (
@@ -38,12 +39,11 @@ from ssdlab.stats.rate_drops import (
     RateDrop,
     first_drop,
     last_drop,
+    rate_drops,
     steepness,
 )
 from ssdlab.units import format_duration
 
-RECOVERED: Final = 0.95
-"""The cache has recovered when this share of its first capacity is free, as in the measurement."""
 _EARLY: Final = 0.5  # an early drop must come before this share of the last drop's position
 _DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
 _BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger ...
@@ -161,12 +161,12 @@ def _findings(
     first, flushed = passes[:2]
     rested = [each for each in passes if each.case == "rested"]
     capacity = _comparable_bytes(first, flushed)
-    refill = _refill(rested, last, capacity)
+    refill = refill_time(rested, last, capacity)
     # A gentle drop is located too coarsely to compare pauses.
     is_steep = last.before > STEEP_FACTOR * last.after
     pauses = [each for each in passes if is_steep and each.case == "paused"]
-    freed = plateau(pauses, last.after)
-    if freed is not None and freed.size.low > _SURE_BELOW and not freed.is_steady:
+    freed = plateau(pauses, last.after, last.before)
+    if freed is not None and freed.size.high > _SURE_BELOW and not freed.is_steady:
         freed = None if freed.position < _SHARED * capacity else freed
     sizes = _sizes(passes, capacity, _flushes(evidence), freed)
     if sizes is None:
@@ -245,12 +245,13 @@ def _sizes(
         for each in passes
         if each.case == "emptied" and each.early_drop is not None and is_small
     ]
-    if after is not None and _refilled(flushed, last) >= RECOVERED * capacity:
+    if after is not None and refilled(flushed, last) >= RECOVERED * capacity:
         why = f"{total}, and as much again right after a flush: a write buffer"
         buffers.append(buffered(first, last, why, program_s))
         if same_rate:
             buffers.append(buffered(flushed, after, why, program_s))
-        return _Sizes(common(buffers), Size(0, 0, f"{why}, not an SLC cache"))
+        buffer = common(buffers)
+        return _Sizes(buffer, _gentle_cache(first, buffer, f"{why}, not an SLC cache"))
     if early is not None:
         buffers.append(buffered(first, early, "written before the first drop"))
         buffers += [] if freed is None else [freed.size]
@@ -269,6 +270,24 @@ def _sizes(
             size = last.at - after.at
             return _Sizes(common(buffers), Size(size - margin, size + margin, why))
     return _Sizes(common(buffers), _rest(first, common(buffers))) if buffers else None
+
+
+def _gentle_cache(first: WritePass, buffer: Size, otherwise: str) -> Size:
+    """The size of an SLC cache that is little faster than direct writes, if the rate falls again.
+
+    None is seen otherwise, for the reason `otherwise`.
+    """
+    assert first.last_drop is not None
+    later = [drop for drop in rate_drops(first.curve) if drop.at > first.last_drop.at / _EARLY]
+    if not later:
+        return Size(0, 0, otherwise)
+    end = later[-1]
+    why = (
+        f"{end.at / MIB:.4g} MiB before the rate falls once more, from {end.before / MIB:.4g} to "
+        f"{end.after / MIB:.4g} MiB/s, less the buffer"
+    )
+    margin = first.margin(end)
+    return Size(end.at - buffer.high - margin, end.at - buffer.low + margin, why)
 
 
 def _rest(first: WritePass, buffer: Size) -> Size:
@@ -297,7 +316,8 @@ def _unflushed(first: WritePass, freed: Freed | None, refill: Finding, capacity:
             why = f"{total}, and as much again after a pause that lets flash program them"
             whole = common([held, buffer])
             found_size = Size(whole.low, whole.high, f"{why}: a buffer that a flush does not empty")
-            return _Sizes(found_size, Size(0, 0, f"{why}: a buffer, not an SLC cache"))
+            why = f"{why}: a buffer, not an SLC cache"
+            return _Sizes(found_size, _gentle_cache(first, found_size, why))
     return _undivided(first, last, refill, held)
 
 
@@ -311,7 +331,8 @@ def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) ->
     if drains and held.high <= _CACHE_MIN:
         why = f"{total}; a rest that is just long enough to program them makes room again"
         buffer = Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
-        return _Sizes(buffer, Size(0, 0, f"{why}: a buffer, not an SLC cache"))
+        why = f"{why}: a buffer, not an SLC cache"
+        return _Sizes(buffer, _gentle_cache(first, buffer, why))
     if drains and held.low <= _BUFFER_MAX:
         return _Sizes(
             None,
@@ -322,41 +343,6 @@ def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) ->
     share = _BUFFER_MAX / (1 - last.after / last.before) + first.margin(last)
     why = f"{total}, of which a buffer of unknown size may have taken {_BUFFER_MAX / MIB:g} MiB"
     return _Sizes(None, Size(last.at - share, last.at + first.margin(last), why))
-
-
-def _refilled(write_pass: WritePass, first: RateDrop) -> float:
-    """Bytes that a pass wrote as fast as the first one before its last drop, `first`."""
-    if write_pass.last_drop is None:
-        return write_pass.curve.written
-    drops = (write_pass.last_drop, write_pass.early_drop)
-    return max((drop.at for drop in drops if drop and drop.is_as_fast(first)), default=0.0)
-
-
-def _refill(rested: Sequence[WritePass], first: RateDrop, capacity: float) -> Finding:
-    """The idle time that frees `capacity` bytes: between one too short and one long enough."""
-    if not rested:
-        return Finding(None, "s", None, None, "no rest was tried")
-    rests = [(each.rest_s or 0.0, _refilled(each, first) / capacity) for each in rested]
-    enough_s = [rest_s for rest_s, share in rests if rest_s and share >= RECOVERED]
-    if not enough_s:
-        best_s, most = max(rests, key=lambda rest: rest[1])
-        longest = max(rest_s for rest_s, _ in rests)
-        why = (
-            f"no rest up to {format_duration(longest)} was long enough: at most "
-            f"{most:.0%} was available again, after {format_duration(best_s)}"
-        )
-        return Finding(None, "s", longest, None, why)
-    high = min(enough_s)
-    too_short_s = [rest_s for rest_s, share in rests if 0 < rest_s < high and share < RECOVERED]
-    if not too_short_s:
-        why = f"the shortest rest that was tried, {format_duration(high)}, was long enough"
-        return Finding(high, "s", None, high, why)
-    low = max(too_short_s)
-    why = (
-        f"{format_duration(low)} was too short and {format_duration(high)} long enough: known "
-        f"within a factor of {high / low:.2f}"
-    )
-    return Finding((low * high) ** 0.5, "s", low, high, why)
 
 
 def _sentence(findings: dict[str, Finding], last: RateDrop) -> str:

@@ -85,15 +85,20 @@ class Size:
 
 
 def buffered(
-    write_pass: WritePass, drop: RateDrop, why: str, program_s: float | None = None
+    write_pass: WritePass,
+    drop: RateDrop,
+    why: str,
+    program_s: float | None = None,
+    partial: float = 0.0,
 ) -> Size:
     """What a buffer held at a drop.
 
     The lower bound takes flash to have programmed at its full rate from the start; the upper bound
     takes all pages that it programs in `PROGRAM_MAX_S` to have been in progress, or nothing to
     have been programmed; one more request may be there in part. If the drive then stops for longer
-    than it wrote, no page had been programmed. If `program_s` is the known time of a program,
-    nothing had been programmed until then.
+    than it wrote, no page had been programmed, and up to `partial` bytes may have been there
+    before, in pages that were partly filled. If `program_s` is the known time of a program, nothing
+    had been programmed until then.
     """
     block, curve = write_pass.block_bytes, write_pass.curve
     margin = write_pass.margin(drop)
@@ -101,7 +106,9 @@ def buffered(
     slow = curve.behind(fresh, max(2 * block, _LAG * drop.at), 0.0)
     stop = curve.first_stop(REQUESTS_MIN * block, slow, _STOP_MIN_S)
     if stop is not None:
-        return Size(stop, stop + block, f"{why}; then the drive stopped for longer than it wrote")
+        return Size(
+            stop, stop + block + partial, f"{why}; then the drive stopped for longer than it wrote"
+        )
     in_progress = drop.after * PROGRAM_MAX_S * (1 + drop.after / drop.before) / 2
     not_yet = 0.0 if program_s is None else drop.after * min(drop.seconds, _SURE * program_s)
     low = max(0.0, drop.buffered + not_yet - margin)
@@ -117,7 +124,8 @@ def common(sizes: Sequence[Size]) -> Size:
     low, high = max(size.low for size in sizes), min(size.high for size in sizes)
     if low <= high:
         return Size(low, high, narrowest.why)
-    return Size(high, low, "drops, flushes and pauses contradict each other; repeat the run")
+    low, high = min(size.low for size in sizes), max(size.high for size in sizes)
+    return Size(low, high, "drops, flushes and pauses contradict each other; repeat the run")
 
 
 def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Size:
@@ -131,16 +139,24 @@ def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Si
     return Size(max(0.0, low), high, "programmed during a flush of the full buffer")
 
 
-def _held_more(pauses: Sequence[WritePass], emptied: Sequence[tuple[WritePass, RateDrop]]) -> bool:
-    """Whether a pause that was too short to empty the buffer freed more than those that did."""
-    shortest_s = min(each.rest_s or 0.0 for each, _ in emptied)
-    most = max(drop.buffered for _, drop in emptied)
-    return any(
-        (each.rest_s or 0.0) < shortest_s
-        and each.early_drop is not None
-        and each.early_drop.buffered > _PLATEAU * most
+def _contradicts(
+    pauses: Sequence[WritePass], emptied: Sequence[tuple[WritePass, RateDrop]]
+) -> bool:
+    """Whether other pauses contradict that those in `emptied` emptied the buffer.
+
+    One that was not longer freed more, or many that were not shorter freed less. A single one may:
+    garbage collection slows a write, too.
+    """
+    rests_s = [each.rest_s or 0.0 for each, _ in emptied]
+    freed = [drop.buffered for _, drop in emptied]
+    others = [
+        (each.rest_s or 0.0, each.early_drop.buffered)
         for each in pauses
-    )
+        if each.early_drop is not None
+    ]
+    more = any(rest_s <= max(rests_s) and size > _PLATEAU * max(freed) for rest_s, size in others)
+    less = sum(rest_s >= min(rests_s) and _PLATEAU * size < min(freed) for rest_s, size in others)
+    return more or 2 * less >= len(emptied)
 
 
 @dataclass(frozen=True)
@@ -167,12 +183,15 @@ def _is_steady(pauses: Sequence[WritePass], rate: float, position: float) -> boo
     return len(ratios) >= _STEADY_MIN and all(1 / _STEADY < each < _STEADY for each in ratios)
 
 
-def plateau(pauses: Sequence[WritePass], rate: float) -> Freed | None:
+def plateau(pauses: Sequence[WritePass], rate: float, cached: float) -> Freed | None:
     """What pauses free that were long enough to empty the buffer.
 
     A buffer that was not yet empty has room for all that flash programmed during the pause, at
     `rate` or at the lower one of the writes after the pauses. None without pauses of different
     length that freed the same: longer ones made room elsewhere, or all were too short.
+
+    Unless flash frees just what it programs, a pause may also make room in an SLC cache, which then
+    takes data at the rate `cached`.
     """
     drops = [(each.curve, each.early_drop) for each in pauses if each.early_drop is not None]
     least = min(rate, rate_after(drops) or rate)
@@ -189,13 +208,17 @@ def plateau(pauses: Sequence[WritePass], rate: float) -> Freed | None:
         rests_s = [each.rest_s or 0.0 for each, _ in group]
         if len(group) > len(best) and max(rests_s) > _LINEAR * min(rests_s):
             best = group
-    if not best or _held_more(pauses, best):
+    if not best or _contradicts(pauses, best):
         return None
     why = "freed by pauses, also by longer ones"
-    sizes = [buffered(each, drop, why) for each, drop in best]
+    partial = rate * PROGRAM_MAX_S  # a page of each die
+    sizes = [buffered(each, drop, why, partial=partial) for each, drop in best]
     places = [drop.at for _, drop in best]
     # Partly filled pages stay in the buffer, more or less of them.
     high = max(size.high for size in sizes) + max(places) - min(places)
-    size = Size(max(size.low for size in sizes), high, why)
     position = statistics.median(places)
-    return Freed(size, position, _is_steady(pauses, rate, position))
+    is_steady = _is_steady(pauses, rate, position)
+    low = max(size.low for size in sizes)
+    if not is_steady:
+        low = min(low, max(0.0, *(drop.at - cached * drop.seconds for _, drop in best)))
+    return Freed(Size(low, high, why), position, is_steady)

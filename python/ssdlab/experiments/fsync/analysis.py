@@ -2,7 +2,9 @@
 
 `class` compares a flush right after a write with one that has nothing to flush. If the first takes
 longer by at least the program time of flash, the write was still in volatile memory ("volatile").
-If not, the drive needs no flush ("protected") or ignores it ("ignores flush"). Timing cannot
+If not, the drive needs no flush ("protected") or ignores it ("ignores flush"), provided that the
+write was still in memory: it and the flush took less time than a program, or a burst and the flush
+after it took less time than flash needs to take as much data in a long write. Timing cannot
 distinguish these two. If the drive's protection is stated somewhere, that decides, and "ignores
 flush" is only a suspicion; else the class is "protected or ignores flush".
 """
@@ -22,7 +24,7 @@ from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, s
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.stats.quantile import Percentiles, percentiles, quantile
-from ssdlab.units import format_duration
+from ssdlab.units import format_duration, format_size
 
 COLUMNS: Final = Columns(
     ("mode", "in_flight"),
@@ -35,6 +37,8 @@ PROGRAM_US: Final = 75.0
 """Program time of the fastest flash sold (XL-FLASH)."""
 ORDINARY_PROGRAM_US: Final = 160.0
 """Program time of ordinary SLC flash: a faster write stopped in the drive's memory."""
+IN_MEMORY: Final = 0.7
+"""A burst and its flush that take less than this share of flash's time left data in memory."""
 PENALTY_MIN: Final = 1.1
 """A smaller ratio counts as no penalty."""
 NOT_ONE_DRIVE: Final = frozenset({"virtual", "network", "composed", "page-cache-below"})
@@ -59,6 +63,16 @@ class Probe:
         return self.flush_us - self.empty_us
 
 
+@dataclass(frozen=True)
+class Burst:
+    """A burst of `size` bytes, the flush after it, and the time in which flash takes as much."""
+
+    size: float
+    write_us: float
+    flush_us: float
+    flash_us: float
+
+
 def conclude(evidence: Evidence) -> Conclusion:
     """One row per mode and queue depth, and the findings `penalty`, `class` and `flush_us`."""
     rows = _rows(evidence)
@@ -71,7 +85,8 @@ def conclude(evidence: Evidence) -> Conclusion:
         claims, sources = (evidence.observed(name) for name in ("claim", "claim_source"))
         claim = claims[-1]["detail"] if claims and sources else "unknown"
         source = sources[-1]["detail"] if claims and sources else ""
-        findings["class"] = class_of(probe, claim, source, evidence.warnings)
+        burst = burst_of(evidence, probe)
+        findings["class"] = class_of(probe, claim, source, evidence.warnings, burst)
         findings["flush_us"] = _flush(probe)
     return Conclusion(rows, findings, _verdict(findings, evidence))
 
@@ -187,10 +202,38 @@ def probe_of(evidence: Evidence) -> Probe | None:
     return Probe(statistics.median(empty), write, flush)
 
 
-def class_of(probe: Probe, claim: str, source: str, warnings: frozenset[str]) -> Finding:
+def burst_of(evidence: Evidence, probe: Probe) -> Burst | None:
+    """A burst that was still in memory after a flush that waited for nothing, or None.
+
+    The second half of a long write shows the rate of flash, if the first half filled the buffer;
+    otherwise it is as fast as the bursts, and shows nothing.
+    """
+    flood = evidence.steps("flood")
+    if len(flood) < 2:
+        return None
+    us_per_byte = 1e6 * seconds_of(flood[-1]) / flood[-1]["bytes"]
+    times: dict[float, dict[str, list[float]]] = {}
+    for step in evidence.steps("burst"):
+        if step["case"] != "drain":
+            of_size = times.setdefault(step["value"], {"write": [], "flush": []})
+            of_size[step["case"]].append(1e6 * seconds_of(step))
+    for size, of_size in times.items():
+        if not of_size["flush"]:
+            continue
+        write, flush = (statistics.median(of_size[case]) for case in ("write", "flush"))
+        burst = Burst(size, write, flush, us_per_byte * size)
+        if flush - probe.empty_us < PROGRAM_US and write + flush < IN_MEMORY * burst.flash_us:
+            return burst
+    return None
+
+
+def class_of(
+    probe: Probe, claim: str, source: str, warnings: frozenset[str], burst: Burst | None = None
+) -> Finding:
     """The finding `class`, from the probe's times and whether the cache is said to be protected.
 
-    `claim` is "protected", "volatile" or "unknown", and `source` names where that is stated.
+    `claim` is "protected", "volatile" or "unknown", and `source` names where that is stated. The
+    `burst` was still in memory after a flush.
     """
     times = (
         f"a write took {_time(probe.write_us)}, a flush right after it {_time(probe.flush_us)}, a "
@@ -206,13 +249,20 @@ def class_of(probe: Probe, claim: str, source: str, warnings: frozenset[str]) ->
     if claim == "protected":
         why = f"{times}: the flush did not wait for flash; the cache is protected according to"
         return _class("protected", f"{why} {source}")
-    if max(probe.write_us, probe.flush_us) >= ORDINARY_PROGRAM_US:
+    if max(probe.write_us, probe.flush_us) < ORDINARY_PROGRAM_US:
+        why = (
+            f"{times}: no flash can be programmed that fast ({PROGRAM_US:.0f} us), so the write "
+            "was still in memory"
+        )
+    elif burst is not None:
+        why = (
+            f"{times}; {format_size(burst.size)} were written in {_time(burst.write_us)} and "
+            f"flushed in {_time(burst.flush_us)}, but flash needs {_time(burst.flash_us)} for as "
+            "much in a long write, so the data was still in memory"
+        )
+    else:
         why = f"{times}: slow enough that the data may already have been in flash"
         return _class(None, f"{why}; {WITNESS}")
-    why = (
-        f"{times}: no flash can be programmed that fast ({PROGRAM_US:.0f} us), so the write was "
-        "still in memory"
-    )
     if claim == "volatile":
         why += f", which is volatile according to {source}. This is a suspicion: {WITNESS}"
         return _class("ignores flush", why)

@@ -1,16 +1,18 @@
 """Measurement of fsync: what do durable writes cost, and does the drive honour a flush?
 
-A file is written once. A probe times flushes with nothing to flush and flushes right after a write:
-the latter take longer on a drive that has to program the data. Then random 16 KiB reads and writes
-(60:40) run over the file: at queue depths 16 and 1, with direct and buffered I/O, and with no sync,
-fsync, fdatasync or O_DSYNC for each write. Last comes the "sysbench trap", the default of
-sysbench: buffered I/O on zeros. Sources: the published comparison of a protected and a volatile
-drive (mix, block size); pg_test_fsync (plausible sync times).
+A file is written once. Bursts of 1 to 16 MiB are written, each followed by a flush, and then the
+file again without one: its second half shows how fast flash takes data. A probe times flushes with
+nothing to flush and flushes right after a write: the latter take longer on a drive that has to
+program the data. Then random 16 KiB reads and writes (60:40) run over the file: at queue depths 16
+and 1, with direct and buffered I/O, and with no sync, fsync, fdatasync or O_DSYNC for each write.
+Last comes the "sysbench trap", the default of sysbench: buffered I/O on zeros. Sources: the
+published comparison of a protected and a volatile drive (mix, block size); pg_test_fsync (plausible
+sync times).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from ssdlab.device import Drive, FlushEvery, Job, RealOptions
@@ -28,6 +30,11 @@ IN_FLIGHT: Final = (16, 1)
 ROUNDS: Final = 3
 PROBES: Final = 11
 """Flushes of each kind per round: enough that a few slow flushes do not change the median."""
+BURSTS: Final = (MIB, 4 * MIB, 16 * MIB)
+BURST_BLOCK: Final = 128 * KIB
+BURST_DEPTH: Final = 16
+DRAIN_S: Final = 0.5
+"""Reads before a burst: flash takes 64 MiB from the buffer in that time, unless it is very slow."""
 SIZE: Final = 1024 * MIB
 QUICK_SIZE: Final = 128 * MIB
 SECONDS: Final = 5.0
@@ -88,9 +95,9 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """Bytes written at most: the file twice, the mix of reads and writes, and the probe."""
+        """Bytes written at most: the file thrice, the mix of reads and writes, and the probes."""
         mix = self.steps * (1 - READ_SHARE) * self.size
-        return 2 * self.size + int(mix) + ROUNDS * PROBES * BLOCK
+        return 3 * self.size + int(mix) + ROUNDS * (PROBES * BLOCK + sum(BURSTS))
 
     def parameters(self) -> dict[str, Any]:
         """The parameters for the manifest and the result."""
@@ -106,7 +113,7 @@ class Plan:
 
     def work(self) -> dict[str, float]:
         """Bytes or seconds of each kind of work, for the forecast of the run's duration."""
-        return {"fill": 2.0 * self.size, "timed": self.steps * self.seconds}
+        return {"fill": 3.0 * self.size, "timed": self.steps * self.seconds}
 
 
 def plan(parameters: Fsync, _target: Target, seed: int) -> Plan:
@@ -135,8 +142,10 @@ def measure(session: RunSession, plan: Plan) -> None:
     session.fill(plan.size, 0, session.target.drive)
     modes = TWIN_MODES if session.target.is_virtual else REAL_MODES
     drives = {mode: _open_mode(session, plan, mode) for mode in modes}
-    # With fdatasync, the probe's times exclude the update of the file's timestamps.
-    _probe(session, plan, drives.get(Mode("direct", "fdatasync"), session.target.drive))
+    # With fdatasync, the probes' times exclude the update of the file's timestamps.
+    probed = drives.get(Mode("direct", "fdatasync"), session.target.drive)
+    _bursts(session, plan, probed)
+    _probe(session, plan, probed)
     for group in _MODE_GROUPS:
         group_modes = [mode for mode in group if mode in drives]
         if not group_modes:
@@ -163,6 +172,47 @@ def _open_mode(session: RunSession, plan: Plan, mode: Mode) -> Drive:
     )
     # Programs with buffered I/O usually call pread and pwrite from several threads.
     return session.target.reopened(options, "sync" if mode.access == "buffered" else "io_uring")
+
+
+def _bursts(session: RunSession, plan: Plan, drive: Drive) -> None:
+    """Times bursts and the flushes after them, and writes the file in two halves without a flush.
+
+    Before each burst the drive reads, so that it empties a buffer that a flush leaves full. In idle
+    time it would also empty its SLC cache, and then be faster than in the long write.
+    """
+    drain = Job(
+        op="read",
+        pattern="random",
+        length_bytes=plan.size,
+        block_bytes=BLOCK,
+        amount_bytes=plan.size,
+        seconds=DRAIN_S,
+        seed=plan.seed,
+    )
+    for repeat in range(ROUNDS):
+        for size in BURSTS:
+            if size <= plan.size // 2:
+                step = Step("burst", "timing flushes after bursts", "overwrite", repeat=repeat)
+                session.run(replace(step, case="drain"), drain, drive)
+                step = replace(step, case="write", value=size)
+                session.run(step, _in_order(0, size), drive)
+                session.run(replace(step, case="flush"), Job(op="flush"), drive)
+    half = plan.size // 2 // MIB * MIB
+    for number in range(2):
+        step = Step("flood", "writing without flushes", "fill", repeat=number)
+        session.run(step, _in_order(number * half, half), drive)
+    session.flush(drive=drive)
+
+
+def _in_order(offset: int, size: int) -> Job:
+    return Job(
+        op="write",
+        offset_bytes=offset,
+        length_bytes=size,
+        block_bytes=BURST_BLOCK,
+        amount_bytes=size,
+        queue_depth=BURST_DEPTH,
+    )
 
 
 def _probe(session: RunSession, plan: Plan, drive: Drive) -> None:

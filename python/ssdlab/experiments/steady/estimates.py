@@ -17,7 +17,7 @@ from ssdlab.analysis.write_amplification import (
     waf_from_alpha,
     waf_from_costs,
 )
-from ssdlab.experiments.steady.gauged import SAME, UNITS, Gauged, same
+from ssdlab.experiments.steady.gauged import SAME, UNITS, Gauged, same, settled
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -38,7 +38,7 @@ _BUFFER_S: Final = 0.006
 """A buffer that holds more than the writes of this time keeps all dies busy: two programs of the
 slowest cells. A smaller one may limit the host's writes, but not relocations."""
 _SHORT_S: Final = 0.0025
-_SHORT_MORE: Final = 1.25  # WAF / the ratio of costs, at most, if the buffer is that small
+_SHORT_MORE: Final = 1.32  # WAF / the ratio of costs, at most, if the buffer is that small
 _PAGE_UNITS: Final = (4, 3)
 """Mapping units in a page, for the dearest reads for relocation; fewer if victims are chosen at
 random, as the cost without relocation is less certain then."""
@@ -153,15 +153,28 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
         )
     if bounds is not None:
         low = max(low, bounds.low)
-    if gauged.buffer < _SHORT_S * gauged.direct:
-        high *= _SHORT_MORE
+    high = _most(gauged, high)
     if high > WIDEST * low:
         return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
     why = (
         f"from the curve: a steady write costs {costs.high:.3g} times a large write without "
         "relocation; the bounds assume that reads for relocation take no time, or all of it"
     )
-    return Estimate(Bracket(min(high, math.sqrt(low * costs.high)), low, high), why)
+    middle = high if gauged.folds_while_writing else costs.high
+    value = max(low, min(high, math.sqrt(low * middle)))
+    return Estimate(Bracket(value, low, high), why)
+
+
+def _most(gauged: Gauged, high: float) -> float:
+    """The highest WAF, if a steady write costs `high` times one without relocation.
+
+    A drive that folds a borrowed cache while the host writes also writes each unit to the cache, at
+    little cost, and more slowly than when it was new. Nothing shows for sure whether it does.
+    """
+    most = high * (_SHORT_MORE if gauged.buffer < _SHORT_S * gauged.direct else 1.0)
+    if gauged.cache and not gauged.has_own_flash:
+        most = max(most, 1 + high * max(1.0, settled(gauged.fresh) / gauged.direct))
+    return most
 
 
 def _bounds_by_spare(gauged: Gauged, hidden: Estimate) -> Bracket | None:

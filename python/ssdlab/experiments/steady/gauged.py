@@ -152,6 +152,11 @@ class Gauged:
         """Whether a write may first read the rest of its mapping unit, or of the map."""
         return self.unit != 1 or self.cost_at_random(1) > SAME
 
+    @property
+    def is_rested(self) -> bool:
+        """Whether the drive rested before the large writes at random, as before the rounds."""
+        return any(s["rest_s"] for s in self.evidence.steps("gauge") if s["case"] == "read")
+
     @cached_property
     def cache(self) -> float:
         """Bytes that an SLC cache took of the fill; 0 if none is seen."""
@@ -169,6 +174,8 @@ class Gauged:
         """
         if not self.cache:
             return False
+        if not self.is_rested:
+            return None
         start, stop = (share * self.cache for share in _WITHIN)
         filled, large = (rate_between(c, start, stop) for c in (self.fresh, self.curve("large")))
         if same(large, filled, _RATES):
@@ -176,13 +183,29 @@ class Gauged:
         return False if large < SAME * self.direct else None
 
     @cached_property
+    def folds_while_writing(self) -> bool:
+        """Whether the drive seems to fold a cache that borrows flash while it takes large writes.
+
+        Then even writes on trimmed flash go through the cache, and are slower than on a new drive
+        by more than erases explain.
+        """
+        borrows = self.cache > 0 and not self.has_own_flash
+        return borrows and settled(self.fresh) > SAME * self.direct
+
+    @cached_property
     def may_hide_cache(self) -> bool:
         """Whether a cache may take large writes, although none is seen in the fill.
 
-        The link may be slower than cache and flash.
+        The link may be slower than cache and flash. If it limits both, only large writes without a
+        rest show a cache: it is still full, so that they use up the hidden flash earlier.
         """
-        fall = self.large_fall
-        if self.cache or fall is None or fall.at - self.direct * fall.seconds < self._cache_least:
+        fall, rounds = self.large_fall, self.fall
+        if self.cache:
+            return False
+        if self.is_direct_limited or not self.is_rested:
+            is_same = fall and rounds and same(fall.at, (self.unit or 1) * rounds.at)
+            return self.is_rested or not is_same
+        if fall is None or fall.at - self.direct * fall.seconds < self._cache_least:
             return False
         start, stop = (share * fall.at for share in _WITHIN)
         return rate_between(self.curve("large"), start, stop) > _RATES * self.direct

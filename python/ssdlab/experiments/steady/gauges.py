@@ -4,6 +4,10 @@ In this order: random reads; a burst after a flush, which shows what the write b
 the region trimmed each time, writes in order of the rounds' size, large writes in order, and large
 writes at random. Large writes show what a program costs and where the hidden flash is used up,
 whatever the mapping unit.
+
+If the link limits large writes, no rate shows whether an SLC cache takes them. Then the drive does
+not rest before the last gauge: a cache would still be full, and the hidden flash be used up earlier
+than by the rounds, which follow a rest.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.device import Job, Outcome
+from ssdlab.experiments.steady.gauged import LIMITED, fastest_of, settled
 from ssdlab.experiments.steady.plan import BLOCK, FILL_BLOCK, FILL_DEPTH, KIB, Plan, interval_us
 from ssdlab.runner.session import RunSession, Step
+from ssdlab.stats.steady import Progress
 
 READ_DEPTH: Final = 256
 LARGE_BLOCK: Final = 64 * KIB
@@ -24,18 +30,22 @@ _RATE: Final = 2e9  # bytes per second: about that of a fast drive
 _FILL_RATE: Final = 10e9  # bytes per second: faster than any fill, so that its intervals are enough
 
 
-def measure_gauges(session: RunSession, plan: Plan) -> None:
-    """Runs the gauges on a region in steady state that can be trimmed."""
+def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome) -> None:
+    """Runs the gauges on a region in steady state that can be trimmed. `fresh`: its first fill."""
     large = max(LARGE_BLOCK, plan.block)
     _reads(session, plan, "drain")
-    burst = _job(plan, "burst", large, interval_us=_FINE_US)
-    _run(session, "burst", "large writes after a flush", burst)
+    burst = _run(
+        session,
+        "burst",
+        "large writes after a flush",
+        _job(plan, "burst", large, interval_us=_FINE_US),
+    )
     trim(session, plan, 0, "gauge")
     ordered = _job(plan, "ordered", plan.block, pattern="sequential")
     _run(session, "ordered", "writes in order on trimmed flash", ordered, plan.settle_s)
     trim(session, plan, 0, "gauge")
-    _run(session, "fill", "large writes in order", fill(plan, 0.0))
-    _reads(session, plan, "read", plan.settle_s)
+    filled = _run(session, "fill", "large writes in order", fill(plan, 0.0))
+    _reads(session, plan, "read", 0.0 if _is_limited(filled, fresh, burst) else plan.settle_s)
     session.target.check_uncached()
     _run(session, "large", "large writes at random", _job(plan, "large", large))
 
@@ -64,10 +74,18 @@ def _job(plan: Plan, case: str, block: int, **changes: Any) -> Job:
     return msgspec.structs.replace(job, **changes)
 
 
-def _run(session: RunSession, case: str, label: str, job: Job, rest_s: float = 0.0) -> None:
+def _is_limited(filled: Outcome, *others: Outcome) -> bool:
+    """Whether the link or the host may limit large writes in order."""
+    curve, *rest = (Progress(*outcome.columns()) for outcome in (filled, *others))
+    return settled(curve) > LIMITED * max(fastest_of(each) for each in (curve, *rest))
+
+
+def _run(session: RunSession, case: str, label: str, job: Job, rest_s: float = 0.0) -> Outcome:
     kind = "fill" if case == "fill" else "random"
-    session.run(Step("gauge", f"gauge: {label}", kind, case=case, rest_s=rest_s), job)
+    step = Step("gauge", f"gauge: {label}", kind, case=case, rest_s=rest_s)
+    outcome = session.run(step, job)
     session.flush(0)
+    return outcome
 
 
 def trim(session: RunSession, plan: Plan, stage: int, case: str = "") -> Outcome:

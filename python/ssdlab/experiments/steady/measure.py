@@ -36,7 +36,7 @@ def measure(session: RunSession, plan: Plan) -> None:
         _rounds(session, plan, stage, filled)
         session.flush(stage)
         if stage == 0 and trims and plan.gauges:
-            measure_gauges(session, plan)
+            measure_gauges(session, plan, filled)
         session.expect({**session.forecast.remaining, "random": _remaining_bytes(plan, stage)})
 
 
