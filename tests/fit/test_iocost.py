@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from ssdlab.analysis.cells import Cell
 from ssdlab.errors import UsageError
 from ssdlab.fit.direct_estimates import enlarge_buffer
 from ssdlab.fit.fitted import FITTED, HELD_OUT, NOT_FITTED, Fitted, fit
 from ssdlab.fit.iocost import RATES, RatesFit, from_toml, measure, of_rates
+from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.results import FitInput, hold_out, read_results
 from ssdlab.profiles.generic import GenericDrive, profile
 from ssdlab.profiles.toml_edit import get_value, set_values
@@ -62,6 +64,17 @@ def test_a_fit_finds_the_numbers_again(fitted: Fitted) -> None:
         "wrandiops": NOT_FITTED,
     }
     assert max(abs(fitted.errors)) < 0.05
+
+
+def test_other_results_are_fitted_together_with_these(drive: dict[str, float]) -> None:
+    single = Cell(("random 4k", "read"), "mean", 40.0, unit="MiB/s")
+    suite = Measurement("suite", "Drive", "drive.toml", (single,))
+    results = of_rates(drive, "Drive", "drive.toml")
+    fitted = fit(START, FitInput((suite, results)), "fit of both")
+    assert get_value(fitted.profile, "link.write_command") is not None
+    used = [check for check in fitted.checks if check.note == FITTED]
+    assert len(used) == 5
+    assert max(abs(check.error) for check in used) < 0.12
 
 
 def test_the_fit_says_what_these_numbers_do_not_determine(fitted: Fitted) -> None:

@@ -133,6 +133,7 @@ def fit(
     experiments = [name for name in fit_input.experiments if name != iocost.NAME]
     space = search_space(start, experiments, direct)
     start = guess(start, fit_input.fitted_others, space, source)
+    start, by_rates = _fit_rates(start, fit_input, direct, source)
     space = search_space(start, experiments, direct)
     solutions = _search(start, [kept for _, kept in objectives], space, progress)
     text = _apply_solution(start, space, solutions[0], source)
@@ -146,8 +147,7 @@ def fit(
     modes = [value for one in found if one.key == MODE for value in {one.low: 0, one.high: 0}]
     applied |= {one.key: one for one in lasting_estimates(text, fit_input, modes or MODES)}
     text = apply_estimates(text, list(applied.values()), source)
-    text, by_rates = _fit_rates(text, fit_input, {*searched, *applied}, source)
-    applied |= {one.key: one for one in by_rates}
+    applied |= {one.key: one for one in by_rates if one.key not in searched}
     parameters = [replace(one, start=get_value(profile, one.key)) for one in applied.values()]
     if "flash.channels" in searched and DIES_PER_CHANNEL in direct:
         parameters.append(_all_dies(profile, start))
@@ -173,8 +173,16 @@ def _search(
     """The solutions of the search; one without any change if there is nothing to search for."""
     if not space.scales and not space.choices:
         return [Solution((), np.empty(0), np.empty(0), 0.0)]
-    kept = [one for one in objectives if one.cells and one.experiment != iocost.NAME]
+    kept = [_without_left_out(one) for one in objectives if one.cells]
     return search(start, kept, space, progress)
+
+
+def _without_left_out(objective: Objective) -> Objective:
+    """The objective; of iocost's numbers only those that the controller's times were fitted to."""
+    if objective.experiment != iocost.NAME:
+        return objective
+    left_out = [_is_left_out(objective, objective, cell) for cell in objective.cells]
+    return objective.select(~np.array(left_out, dtype=np.bool_))
 
 
 def _fit_rates(
@@ -182,7 +190,7 @@ def _fit_rates(
 ) -> tuple[str, list[Estimate]]:
     """The profile fitted to iocost's numbers, if there are any, and what that fit changed.
 
-    Other results determine the `known` numbers.
+    The search starts there if there are other results, too. `known` numbers stay.
     """
     wanted = {
         str(cell.case[0]): cell.value
