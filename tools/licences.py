@@ -16,6 +16,7 @@ import third_party
 ALLOWED = {
     *("0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause"),
     *("CC0-1.0", "ISC", "MIT", "MIT-CMU", "PSF-2.0", "Unicode-3.0", "Unlicense", "Zlib"),
+    "Public-domain",
     "MPL-2.0",  # covers its own files only, which ssdlab does not change
 }
 CLASSIFIER = "License :: OSI Approved :: "
@@ -30,6 +31,9 @@ SPELLED = {
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "Python Software Foundation License": "PSF-2.0",
 }
+
+# Packages whose metadata state no licence, as the text that they ship says.
+BY_TEXT = {"cargo-zigbuild": "MIT"}
 
 
 def is_permitted(expression: str) -> bool:
@@ -70,6 +74,8 @@ def _licence(words: list[str]) -> bool:
 
 def stated(package: Distribution) -> str:
     """The licence of a Python package as an SPDX expression; several classifiers are a choice."""
+    if package.name in BY_TEXT:
+        return BY_TEXT[package.name]
     fields = package.metadata
     if "License-Expression" in fields:
         return fields["License-Expression"]
