@@ -48,6 +48,8 @@ _EARLY: Final = 0.5  # an early drop must come before this share of the last dro
 _DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
 _BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger ...
 _CACHE_MIN: Final = 40 * MIB  # ... and SLC caches rarely smaller
+_CACHE_LEAST: Final = 10 * MIB
+"""What is left for an SLC cache below this is an error of the sizes: caches hold far more."""
 _SAME_RATE: Final = 0.1  # relative difference of two rates that count as equal
 _SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with an SLC cache
 _SMALL: Final = ("emptied", "paused")  # passes of their own, by small requests
@@ -269,7 +271,14 @@ def _sizes(
             margin = first.margin(last) + flushed.margin(after)
             size = last.at - after.at
             return _Sizes(common(buffers), Size(size - margin, size + margin, why))
-    return _Sizes(common(buffers), _rest(first, common(buffers))) if buffers else None
+    if not buffers:
+        return None
+    buffer = common(buffers)
+    rest = _rest(first, buffer)
+    if rest.high < _CACHE_LEAST:
+        why = f"{rest.why}, leaves at most {rest.high / MIB:.3g} MiB: too little for an SLC cache"
+        rest = _gentle_cache(first, buffer, why)
+    return _Sizes(buffer, rest)
 
 
 def _gentle_cache(first: WritePass, buffer: Size, otherwise: str) -> Size:

@@ -119,12 +119,13 @@ def buffered(
 
 
 def common(sizes: Sequence[Size]) -> Size:
-    """What all intervals have in common; the range of all if they contradict each other."""
+    """What all intervals have in common; if they contradict each other, the range of the sure."""
     narrowest = min(sizes, key=lambda size: size.high / max(1.0, size.low))
     low, high = max(size.low for size in sizes), min(size.high for size in sizes)
     if low <= high:
         return Size(low, high, narrowest.why)
-    low, high = min(size.low for size in sizes), max(size.high for size in sizes)
+    sure = [size for size in sizes if size.is_determined] or sizes
+    low, high = min(size.low for size in sure), max(size.high for size in sure)
     return Size(low, high, "drops, flushes and pauses contradict each other; repeat the run")
 
 
