@@ -241,7 +241,9 @@ def _sizes(
         # Later writes filled the buffer again for sure only if it is small.
         count = 1 if not same_rate else len(flushes.waits_s) if is_small else 2
         waits_s = flushes.waits_s[:count]
-        buffers.append(flushed_bytes(waits_s, last.after, program_s))
+        falls = _later_falls(first)
+        rate = falls[-1].after if falls else last.after  # at the first flush
+        buffers.append(flushed_bytes(waits_s, rate, program_s))
     buffers += [
         buffered(each, each.early_drop, "written before the drop after a flush", program_s)
         for each in passes
@@ -281,16 +283,21 @@ def _sizes(
     return _Sizes(buffer, rest)
 
 
+def _later_falls(first: WritePass) -> list[RateDrop]:
+    """Falls of the rate after the last steep drop."""
+    assert first.last_drop is not None
+    return [drop for drop in rate_drops(first.curve) if drop.at > first.last_drop.at / _EARLY]
+
+
 def _gentle_cache(first: WritePass, buffer: Size, otherwise: str) -> Size:
     """The size of an SLC cache that is little faster than direct writes, if the rate falls again.
 
     None is seen otherwise, for the reason `otherwise`.
     """
-    assert first.last_drop is not None
-    later = [drop for drop in rate_drops(first.curve) if drop.at > first.last_drop.at / _EARLY]
-    if not later:
+    falls = _later_falls(first)
+    if not falls:
         return Size(0, 0, otherwise)
-    end = later[-1]
+    end = falls[-1]
     why = (
         f"{end.at / MIB:.4g} MiB before the rate falls once more, from {end.before / MIB:.4g} to "
         f"{end.after / MIB:.4g} MiB/s, less the buffer"
