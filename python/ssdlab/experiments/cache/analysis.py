@@ -48,6 +48,8 @@ _EARLY: Final = 0.5  # an early drop must come before this share of the last dro
 _DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
 _BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger ...
 _CACHE_MIN: Final = 40 * MIB  # ... and SLC caches rarely smaller
+_CACHE_LEAST: Final = 10 * MIB
+"""What is left for an SLC cache below this is an error of the sizes: caches hold far more."""
 _SAME_RATE: Final = 0.1  # relative difference of two rates that count as equal
 _SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with an SLC cache
 _SMALL: Final = ("emptied", "paused")  # passes of their own, by small requests
@@ -239,7 +241,9 @@ def _sizes(
         # Later writes filled the buffer again for sure only if it is small.
         count = 1 if not same_rate else len(flushes.waits_s) if is_small else 2
         waits_s = flushes.waits_s[:count]
-        buffers.append(flushed_bytes(waits_s, last.after, program_s))
+        falls = _later_falls(first)
+        rate = falls[-1].after if falls else last.after  # at the first flush
+        buffers.append(flushed_bytes(waits_s, rate, program_s))
     buffers += [
         buffered(each, each.early_drop, "written before the drop after a flush", program_s)
         for each in passes
@@ -269,7 +273,20 @@ def _sizes(
             margin = first.margin(last) + flushed.margin(after)
             size = last.at - after.at
             return _Sizes(common(buffers), Size(size - margin, size + margin, why))
-    return _Sizes(common(buffers), _rest(first, common(buffers))) if buffers else None
+    if not buffers:
+        return None
+    buffer = common(buffers)
+    rest = _rest(first, buffer)
+    if rest.high < _CACHE_LEAST:
+        why = f"{rest.why}, leaves at most {rest.high / MIB:.3g} MiB: too little for an SLC cache"
+        rest = _gentle_cache(first, buffer, why)
+    return _Sizes(buffer, rest)
+
+
+def _later_falls(first: WritePass) -> list[RateDrop]:
+    """Falls of the rate after the last steep drop."""
+    assert first.last_drop is not None
+    return [drop for drop in rate_drops(first.curve) if drop.at > first.last_drop.at / _EARLY]
 
 
 def _gentle_cache(first: WritePass, buffer: Size, otherwise: str) -> Size:
@@ -277,11 +294,10 @@ def _gentle_cache(first: WritePass, buffer: Size, otherwise: str) -> Size:
 
     None is seen otherwise, for the reason `otherwise`.
     """
-    assert first.last_drop is not None
-    later = [drop for drop in rate_drops(first.curve) if drop.at > first.last_drop.at / _EARLY]
-    if not later:
+    falls = _later_falls(first)
+    if not falls:
         return Size(0, 0, otherwise)
-    end = later[-1]
+    end = falls[-1]
     why = (
         f"{end.at / MIB:.4g} MiB before the rate falls once more, from {end.before / MIB:.4g} to "
         f"{end.after / MIB:.4g} MiB/s, less the buffer"

@@ -119,12 +119,16 @@ def buffered(
 
 
 def common(sizes: Sequence[Size]) -> Size:
-    """What all intervals have in common; the range of all if they contradict each other."""
+    """What all intervals have in common, or the sure ones; if two contradict each other, both."""
     narrowest = min(sizes, key=lambda size: size.high / max(1.0, size.low))
     low, high = max(size.low for size in sizes), min(size.high for size in sizes)
     if low <= high:
         return Size(low, high, narrowest.why)
-    low, high = min(size.low for size in sizes), max(size.high for size in sizes)
+    sure = [size for size in sizes if size.is_determined] or sizes
+    above, below = max(sure, key=lambda size: size.low), min(sure, key=lambda size: size.high)
+    low, high = above.low, below.high
+    if low > high:
+        low, high = below.low, above.high
     return Size(low, high, "drops, flushes and pauses contradict each other; repeat the run")
 
 
