@@ -27,12 +27,14 @@ PYTHONPATH=tools:python "$bin/python" -m pages.share "$share"
 "$bin/maturin" sdist --out "$dist"
 "$bin/auditwheel" show "$dist"/*.whl
 
-"$bin/cargo-zigbuild" zigbuild --release --locked --package ssdlab-twin-drive --example serve_twin \
-    --target "$machine-unknown-linux-gnu.$glibc"
+# maturin and cargo-zigbuild set other variables for C compilers: in one folder, each would build anew
+# what the other has built.
+target=$(cargo metadata --format-version 1 --no-deps | "$bin/python" -c \
+    'import json, sys; print(json.load(sys.stdin)["target_directory"])')/serve_twin
+CARGO_TARGET_DIR=$target "$bin/cargo-zigbuild" zigbuild --release --locked \
+    --package ssdlab-twin-drive --example serve_twin --target "$machine-unknown-linux-gnu.$glibc"
 name=serve_twin-$version-linux-$machine
 mkdir -p "$dist/$name"
-target=$(cargo metadata --format-version 1 --no-deps | "$bin/python" -c \
-    'import json, sys; print(json.load(sys.stdin)["target_directory"])')
 install -s "$target/$machine-unknown-linux-gnu/release/examples/serve_twin" "$dist/$name/"
 cp LICENSE-APACHE LICENSE-MIT NOTICE python/ssdlab/profiles/*.toml "$dist/$name/"
 "$bin/python" tools/third_party.py ssdlab-twin-drive ssdlab-nbd ssdlab-server \
