@@ -27,7 +27,7 @@ PYTHONPATH=tools:python "$bin/python" -m pages.share "$share"
 "$bin/maturin" sdist --out "$dist"
 "$bin/auditwheel" show "$dist"/*.whl
 
-# maturin and cargo-zigbuild set other variables for C compilers: in one folder, each would build anew
+# maturin and cargo-zigbuild set other variables for C compilers: in one folder, each would build all again
 # what the other has built.
 target=$(cargo metadata --format-version 1 --no-deps | "$bin/python" -c \
     'import json, sys; print(json.load(sys.stdin)["target_directory"])')/serve_twin
