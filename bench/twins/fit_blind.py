@@ -1,6 +1,6 @@
 """Does a fit recover random drives from their measurements alone, from unlike start profiles?
 
-    PYTHONPATH=tools python bench/twins/fit_blind.py [--drives 8] [--seed 1] [--start NAME]... [-v]
+    PYTHONPATH=tools python bench/twins/fit_blind.py [--drives 8] [--seed 1] [--start NAME]...
 
 Each drive is drawn at random (`blind_drives.draw_profile`): dies, planes, page, chunk, SLC cache
 (static, dynamic or none), spare, times, link, buffer, read-ahead, protection. It is measured at
