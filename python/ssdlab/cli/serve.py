@@ -188,7 +188,7 @@ def _serve_until_interrupt(
         elif console is not None:
             _print_usage(console, server, options)
         while True:
-            time.sleep(3600)
+            time.sleep(1)  # a signal just before a sleep does not interrupt it
 
 
 def _stop(server: Server, log: Path | None, console: Console | None) -> dict[str, object]:
