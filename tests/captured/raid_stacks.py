@@ -110,17 +110,37 @@ def perc_as_user(machine: CapturedMachine) -> Stack:
     return Stack("/db", as_root=False)
 
 
+def perc_two_volumes(machine: CapturedMachine) -> Stack:
+    """LVM on two volumes of one controller, without perccli: each drive is examined once."""
+    _controller(machine, "megaraid_sas", {})
+    where = "devices/pci0000:00/0000:02:00.0/host0/target0:2:1/0:2:1:0/block"
+    known = {"device/model": "PERC H740P Mini", "device/vendor": "DELL", **NONE}
+    machine.disk("sdb", "8:16", where, {**known, **sectors(479 * 10**9)})
+    names = {"dm/name": "vg-db", "dm/uuid": "LVM-1", **NONE}
+    volume = machine.disk("dm-0", "252:0", VIRTUAL, names)
+    for disk in ("sda", "sdb"):
+        machine.rests_on(volume, (machine.sys / "class/block" / disk).resolve())
+    machine.mountinfo("22 1 252:0 / /db rw - xfs /dev/mapper/vg-db rw")
+
+    def run(command: Sequence[str]) -> str | None:
+        return None if command[0].startswith("perccli") else _megaraid_programs(command)
+
+    return Stack("/db", run, tables={"vg-db": ("linear",)})
+
+
 def smart_array(machine: CapturedMachine) -> Stack:
     """A logical drive of a Smart Array, whose drives smartctl lists as cciss,N."""
     _controller(machine, "hpsa", {"device/raid_level": "RAID 1(1+0)", "device/vendor": "HP"})
 
     def run(command: Sequence[str]) -> str | None:
-        if command[:3] == ("smartctl", "--json", "--scan-open"):
-            return json.dumps({"devices": [{"name": "/dev/sda", "type": "cciss,0"}]})
-        if command[0] == "smartctl":
-            report = ata("SAMSUNG MZ7LH480HAHQ-00005", cache=False, Reallocated_Sector_Ct=0)
-            return json.dumps({**report, "rotation_rate": 0, "device": {"protocol": "ATA"}})
-        return None
+        kinds = {"cciss,0": "0001", "cciss,1": "0002"}
+        if command[:4] != ("smartctl", "--json", "-x", "-d"):
+            return None
+        if command[4] not in kinds:
+            return json.dumps({"smartctl": {"exit_status": 2}})
+        report = ata("SAMSUNG MZ7LH480HAHQ-00005", cache=False, Reallocated_Sector_Ct=0)
+        report |= {"rotation_rate": 0, "serial_number": kinds[command[4]]}
+        return json.dumps({**report, "device": {"protocol": "ATA"}})
 
     return Stack("/db", run)
 
@@ -139,6 +159,6 @@ RAID_STACKS: Final[dict[str, Builder]] = {
     builder.__name__: builder
     for builder in (
         *(firmware_raid1, firmware_raid5, perc, perc_without_tool, perc_as_user),
-        *(smart_array, passed_through),
+        *(perc_two_volumes, smart_array, passed_through),
     )
 }

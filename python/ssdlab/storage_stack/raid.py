@@ -20,22 +20,11 @@ from ssdlab.storage_stack.health.report import health_in
 from ssdlab.storage_stack.health.smart import Runner, get, parse_json_object
 from ssdlab.storage_stack.pseudofile import read_text
 
-FIRMWARE: Final = {"imsm": "Intel RST (IMSM)", "ddf": "DDF"}
-"""Metadata formats of firmware RAID that mdadm assembles."""
-FAMILIES: Final = {
-    "megaraid_sas": "MegaRAID or PERC",
-    "megaraid_mbox": "MegaRAID",
-    "mpt2sas": "LSI SAS2 in RAID mode",
-    "mpt3sas": "LSI SAS3 in RAID mode",
-    "hpsa": "Smart Array",
-    "cciss": "Smart Array",
-    "smartpqi": "Smart Array or SmartRAID",
-    "aacraid": "Adaptec",
-    "arcmsr": "Areca",
-    "3w-sas": "3ware",
-    "3w-9xxx": "3ware",
-}
-"""RAID controllers by the name of their driver."""
+_DRIVERS: Final = frozenset(
+    {"megaraid_sas", "megaraid_mbox", "mpt2sas", "mpt3sas", "hpsa", "cciss", "smartpqi", "aacraid"}
+    | {"arcmsr", "3w-sas", "3w-9xxx"}
+)
+"""Drivers of RAID controllers: MegaRAID and PERC, LSI, Smart Array, Adaptec, Areca, 3ware."""
 _VOLUME_CHANNELS: Final = {
     "megaraid_sas": (2, 3),
     "mpt2sas": (1,),
@@ -44,6 +33,9 @@ _VOLUME_CHANNELS: Final = {
 }
 """SCSI channels on which a driver shows volumes; drives that it passes through have others."""
 _WITH_LEVEL: Final = frozenset({"hpsa", "smartpqi"})
+_NUMBERED: Final = frozenset({"hpsa", "cciss", "smartpqi"})
+"""Drivers whose drives smartctl does not list: they are tried as cciss,0 and upwards."""
+_NUMBERED_MAX: Final = 128
 _ADDRESS: Final = re.compile(r"(\d+):(\d+):\d+:\d+")
 _TOOLS: Final = ("storcli64", "storcli2", "storcli", "perccli64", "perccli2", "perccli")
 _SMART_TYPES: Final = ("megaraid", "cciss", "aacraid", "areca", "3ware", "sssraid")
@@ -83,7 +75,7 @@ def volume_of(device: BlockDevice, sys: Path = SYS) -> Volume | None:
         return None
     host, channel = int(addresses[-1][1]), int(addresses[-1][2])
     driver = read_text(sys / "class" / "scsi_host" / f"host{host}" / "proc_name") or ""
-    if driver not in FAMILIES:
+    if driver not in _DRIVERS:
         return None
     level = read_text(directory / "device" / "raid_level")
     if driver in _WITH_LEVEL:
@@ -94,33 +86,37 @@ def volume_of(device: BlockDevice, sys: Path = SYS) -> Volume | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
-    """The drives of a volume; `whose` says whose they are: "volume", or "controller" if not known.
+class Description:
+    """What the controller's program says of a volume: `ids` of its drives, level, write cache."""
 
-    `level` and `cache` are those that the controller's program reports.
-    """
+    ids: frozenset[str]
+    level: str | None
+    cache: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The drives of a volume; without a `description`, those of its whole controller."""
 
     drives: tuple[Device, ...]
-    whose: str
-    level: str | None = None
-    cache: str | None = None
+    description: Description | None
 
 
 def read_members(device: Device, volume: Volume, run: Runner) -> Members | None:
-    """The drives of a volume with their health; None if smartctl lists none."""
-    described = _described_by_tool(device.node, run)
-    listed = list(_listed(volume, run))
-    ids = described.get("ids")
-    mine = [entry for entry in listed if ids is None or entry[1].partition(",")[2] in ids]
-    if not mine:
-        return None
-    drives = tuple(_member(node, kind, device, run) for node, kind in mine)
-    whose = "controller" if ids is None else "volume"
-    return Members(drives, whose, described.get("level"), described.get("cache"))
+    """The drives of a volume with their health; None if smartctl finds none."""
+    description = _describe(device.node, run)
+    numbered = volume.driver in _NUMBERED
+    found = _numbered(device, run) if numbered else _listed(device, volume, run)
+    drives = tuple(
+        drive
+        for drive in found
+        if description is None or (drive.smart_type or "").partition(",")[2] in description.ids
+    )
+    return Members(drives, description) if drives else None
 
 
-def _listed(volume: Volume, run: Runner) -> Iterator[tuple[str, str]]:
-    """Node and type (smartctl -d) of each drive behind the volume's controller."""
+def _listed(device: Device, volume: Volume, run: Runner) -> Iterator[Device]:
+    """The drives behind the volume's controller that smartctl lists."""
     scan = parse_json_object(run(("smartctl", "--json", "--scan-open"))) or {}
     for entry in scan.get("devices") or ():
         node, kind = get(entry, "name"), get(entry, "type")
@@ -129,16 +125,29 @@ def _listed(volume: Volume, run: Runner) -> Iterator[tuple[str, str]]:
         family = kind.removeprefix("sat+").partition(",")[0]
         is_other_host = node.startswith("/dev/bus/") and node != f"/dev/bus/{volume.host}"
         if family in _SMART_TYPES and not is_other_host:
-            yield node, kind
+            yield _member(node, kind, device, _report(node, kind, run))
 
 
-def _member(node: str, kind: str, volume: Device, run: Runner) -> Device:
-    report = parse_json_object(run(("smartctl", "--json", "-x", "-d", kind, node))) or {}
+def _numbered(device: Device, run: Runner) -> Iterator[Device]:
+    """The drives of a Smart Array, from number 0 to the first that does not exist."""
+    for number in range(_NUMBERED_MAX):
+        kind = f"cciss,{number}"
+        report = _report(device.node, kind, run)
+        if not report.get("model_name") and not report.get("scsi_model_name"):
+            return
+        yield _member(device.node, kind, device, report)
+
+
+def _report(node: str, kind: str, run: Runner) -> dict[str, Any]:
+    return parse_json_object(run(("smartctl", "--json", "-x", "-d", kind, node))) or {}
+
+
+def _member(node: str, kind: str, volume: Device, report: dict[str, Any]) -> Device:
     health = health_in(report, node, _no_program)  # nvme-cli cannot reach it
     rate = report.get("rotation_rate")
     protocol = get(report, "device", "protocol")
     return Device(
-        name=kind,
+        name=f"{node.removeprefix('/dev/')}:{kind}",
         node=node,
         layer="drive",
         transport={"ATA": "sata", "SCSI": "sas", "NVMe": "nvme"}.get(str(protocol), "unknown"),
@@ -160,18 +169,18 @@ def _no_program(_: Sequence[str]) -> str | None:
     return None
 
 
-def _described_by_tool(node: str, run: Runner) -> dict[str, Any]:
-    """`ids` of the drives, `level` and `cache` of the volume that the system calls `node`."""
+def _describe(node: str, run: Runner) -> Description | None:
+    """The volume that the system calls `node`; None without storcli and perccli."""
     for tool in _TOOLS:
         printed = parse_json_object(run((tool, "/call/vall", "show", "all", "J")))
         for controller in get(printed, "Controllers") or ():
             found = _in_controller(get(controller, "Response Data") or {}, node)
-            if found:
+            if found is not None:
                 return found
-    return {}
+    return None
 
 
-def _in_controller(data: dict[str, Any], node: str) -> dict[str, Any]:
+def _in_controller(data: dict[str, Any], node: str) -> Description | None:
     for key, properties in data.items():
         match = re.fullmatch(r"VD(\d+) Properties", key)
         if match is None or get(properties, "OS Drive Name") != node:
@@ -181,9 +190,10 @@ def _in_controller(data: dict[str, Any], node: str) -> dict[str, Any]:
         row = rows[0] if isinstance(rows, list) and rows else {}
         drives = data.get(f"PDs for VD {number}") or ()
         cache = str(get(row, "Cache") or "")
-        return {
-            "ids": {str(get(drive, "DID")) for drive in drives},
-            "level": get(row, "TYPE"),
-            "cache": "write back" if "WB" in cache else "write through" if "WT" in cache else None,
-        }
-    return {}
+        caches = (("WB", "write back"), ("WT", "write through"))
+        return Description(
+            ids=frozenset(str(get(drive, "DID")) for drive in drives),
+            level=get(row, "TYPE"),
+            cache=next((words for sign, words in caches if sign in cache), None),
+        )
+    return None

@@ -218,7 +218,7 @@ def _unknown(device: Device) -> Iterator[Verdict]:
         code="layer-unknown",
         severity="note",
         where=device_label(device),
-        says="ssdlab does not know this layer, so that it may change what it passes.",
+        says="ssdlab does not know this layer, and cannot say what it passes to the layer below.",
         evidence=f"its kind is {device.layer}, its transport {device.transport}",
         remedy=f"sudo dmsetup table {device.mapped_name}" if device.mapped_name else "",
         value=device.layer,

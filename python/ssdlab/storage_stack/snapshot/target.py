@@ -225,7 +225,8 @@ def _with_health(
         volume = None if block is None else volume_of(block, roots.sys)
         if volume is not None:
             with_members, missing = _volume(device, volume, obstacle, probes)
-            completed += with_members
+            known = {each.name for each in completed}  # volumes may share their drives
+            completed += [each for each in with_members if each.name not in known]
             unread += missing
             continue
         health = None if block is None or obstacle else read_health(block, probes.run)
@@ -245,20 +246,21 @@ def _volume(
     """A volume of a RAID controller and the drives behind it."""
     members = None if obstacle else read_members(device, volume, probes.run)
     if members is None:
-        why = obstacle or "smartctl --scan-open lists none"
-        command = "sudo smartctl --scan-open"
+        why = obstacle or "smartctl found none"
+        command = "sudo smartctl --scan-open; smartctl(8), option -d"
         return [device], [Unread(f"drives of the RAID volume {device.name}", why, command)]
     rotating = {drive.rotational for drive in members.drives}
-    described = msgspec.structs.replace(
+    described = members.description
+    above = msgspec.structs.replace(
         device,
         is_drive=False,
         below=tuple(drive.name for drive in members.drives),
-        members_of=members.whose,
-        array_level=members.level or device.array_level,
-        cache_type=members.cache or device.cache_type,
+        members_of="controller" if described is None else "volume",
+        array_level=(described and described.level) or device.array_level,
+        cache_type=(described and described.cache) or device.cache_type,
         rotational=rotating.pop() if len(rotating) == 1 else device.rotational,
     )
-    return [described, *members.drives], []
+    return [above, *members.drives], []
 
 
 def _smartctl_obstacle(probes: Probes) -> str:
