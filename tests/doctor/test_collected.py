@@ -50,6 +50,7 @@ def test_a_linux_machine_is_judged_from_its_recording_as_on_the_spot(tmp_path: P
         ("=file ../etc/passwd\n x\n", "only /sys"),
         ("=file /etc/fstab\n x\n", "only /sys"),
         ("=file home/x\n x\n", "only /sys"),
+        ("=file sys/../../../x\n x\n", "only /sys"),
         ("=link sys/a\n ../../../etc\n", "leads out"),
         ("=file etc/fstab\n x\n=link etc/fstab\n /etc/passwd\n", "two records"),
     ],
