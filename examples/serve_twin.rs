@@ -1,7 +1,8 @@
 //! Serves a twin over NBD: `cargo run --release --example serve_twin -- PROFILE SOCKET`.
 
 use std::error::Error;
-use std::{env, fs, io};
+use std::io::{self, Write};
+use std::{env, fs};
 
 use ssdlab_engine::Engine;
 use ssdlab_flash::Profile;
@@ -25,10 +26,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         .listen_nbd(&Address::Unix(socket.into()))
         .map_err(|error| format!("{socket}: {error}"))?;
 
-    println!("{} at nbd+unix:///twin?socket={socket}; Enter stops the server", profile.model);
+    let mut out = io::stdout();
+    writeln!(out, "{} at nbd+unix:///twin?socket={socket}; Enter stops the server", profile.model)?;
     io::stdin().read_line(&mut String::new())?;
     for (name, value) in server.engine().counters() {
-        println!("{name:26} {}", value.map_or("-".into(), |value| value.to_string()));
+        writeln!(out, "{name:26} {}", value.map_or("-".into(), |value| value.to_string()))?;
     }
     Ok(())
 }

@@ -74,18 +74,9 @@ fn finish(
     device: &impl Device,
     flash_writes: &mut FlashWrites,
 ) -> Result<Outcome, DeviceError> {
-    let results = queues.into_iter().map(|queue| queue.finish(device, flash_writes));
-    let (outcomes, failures): (Vec<_>, Vec<_>) = results.partition(Result::is_ok);
-    let failure = failures.into_iter().find_map(Result::err);
-    let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
-    match failure {
-        Some(failure) if outcomes.is_empty() => Err(failure),
-        failure => {
-            let mut outcome = Outcome::merge(outcomes);
-            outcome.failure = outcome.failure.or(failure);
-            Ok(outcome)
-        }
-    }
+    Outcome::merge_parts(
+        queues.into_iter().map(|queue| queue.finish(device, flash_writes)).collect(),
+    )
 }
 
 /// A device as one of several queues sees it: with a share of its queue, and ids of its own.

@@ -74,9 +74,25 @@ impl Outcome {
         latencies
     }
 
+    /// The merged outcomes of a job's parts, with the first failure; that failure if no part got as
+    /// far as an outcome.
+    pub fn merge_parts(parts: Vec<Result<Self, DeviceError>>) -> Result<Self, DeviceError> {
+        let (outcomes, failures): (Vec<_>, Vec<_>) = parts.into_iter().partition(Result::is_ok);
+        let failure = failures.into_iter().find_map(Result::err);
+        let outcomes: Vec<Self> = outcomes.into_iter().flatten().collect();
+        match failure {
+            Some(failure) if outcomes.is_empty() => Err(failure),
+            failure => {
+                let mut outcome = Self::merge(outcomes);
+                outcome.failure = outcome.failure.or(failure);
+                Ok(outcome)
+            }
+        }
+    }
+
     /// Merges the outcomes of queues that ran in parallel, on one clock and with the same
     /// intervals.
-    pub fn merge(outcomes: Vec<Self>) -> Self {
+    fn merge(outcomes: Vec<Self>) -> Self {
         let mut intervals: BTreeMap<Nanos, Interval> = BTreeMap::new();
         let mut counts = BTreeMap::new();
         for outcome in &outcomes {

@@ -85,20 +85,11 @@ pub fn run_threads<D: Device + Send>(
         }
         threads.into_iter().map(|thread| thread.join().expect("a thread panicked")).collect()
     });
-    let (outcomes, failures): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
-    let failure = failures.into_iter().find_map(Result::err);
-    let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
-    match failure {
-        Some(failure) if outcomes.is_empty() => Err(failure),
-        failure => {
-            let mut outcome = Outcome::merge(outcomes);
-            outcome.stopped = stopped;
-            outcome.failure = outcome.failure.or(failure);
-            let done = shared.done.load(Ordering::Relaxed);
-            let _ = watch(shared.progress(done));
-            Ok(outcome)
-        }
-    }
+    let mut outcome = Outcome::merge_parts(results)?;
+    outcome.stopped = stopped;
+    let done = shared.done.load(Ordering::Relaxed);
+    let _ = watch(shared.progress(done));
+    Ok(outcome)
 }
 
 impl Shared {

@@ -153,13 +153,7 @@ def table(samples: list[Sample]) -> Table:
     result = Table(
         title=f"power {last.power}, clients {last.clients}, drive time {last.virtual_s:.1f} s"
     )
-    for column in ("", "now", f"the last {len(samples)} samples"):
-        result.add_column(column, justify="right" if column == "now" else "left")
-    for name, plural in live.NAMES.items():
-        rates = [getattr(sample, name).rate for sample in samples]
-        result.add_row(
-            f"{plural} per second", f"{getattr(last, name).rate:,.0f}", live.curve(rates)
-        )
+    live.add_rates(result, samples)
     for name in ("read", "write", "flush"):
         now = getattr(last, name)
         if name != "flush":

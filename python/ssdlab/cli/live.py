@@ -113,6 +113,15 @@ def _show(found: Iterator[S], view: View[S], options: LiveOptions) -> None:
                 live.update(view.table(latest), refresh=True)
 
 
+def add_rates(table: Table, samples: Sequence[Any]) -> None:
+    """Adds the columns of a table of samples, and the rows of requests per second."""
+    for column in ("", "now", f"the last {len(samples)} samples"):
+        table.add_column(column, justify="right" if column == "now" else "left")
+    for name, plural in NAMES.items():
+        rates = [getattr(sample, name).rate for sample in samples]
+        table.add_row(f"{plural} per second", f"{rates[-1]:,.0f}", curve(rates))
+
+
 def curve(values: Sequence[Any]) -> str:
     """Values as bars, scaled to the largest, which is named; a space for None."""
     largest = max((value for value in values if value is not None), default=0)

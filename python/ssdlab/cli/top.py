@@ -97,13 +97,7 @@ def table(samples: list[DriveSample], drive: LiveDrive) -> Table:
     last = samples[-1]
     model = f" ({drive.device.model})" if drive.device.model else ""
     result = Table(title=f"{last.drive}{model}, busy {last.busy:.0%}")
-    for column in ("", "now", f"the last {len(samples)} samples"):
-        result.add_column(column, justify="right" if column == "now" else "left")
-    for name, plural in live.NAMES.items():
-        rates = [getattr(sample, name).rate for sample in samples]
-        result.add_row(
-            f"{plural} per second", f"{getattr(last, name).rate:,.0f}", live.curve(rates)
-        )
+    live.add_rates(result, samples)
     for name in ("read", "write", "flush"):
         _add_latencies(result, name, samples)
     queues = [sample.in_flight for sample in samples]

@@ -83,7 +83,6 @@ def _members(pool: str, part: str) -> Iterator[PoolMember]:
         if words[0] in _ROLES and len(words) == 1:
             place = _Place(_ROLES[words[0]])
         elif _GROUP.fullmatch(words[0]):
-            place.groups = {d: g for d, g in place.groups.items() if d < depth}
             place.groups[depth] = words[0]
         elif words[0].startswith("/"):
             above = [group for d, group in sorted(place.groups.items()) if d < depth]

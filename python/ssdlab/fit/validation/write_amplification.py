@@ -1,7 +1,6 @@
 """Published write amplification (WAF) of real drives, and that of twins with the same spare.
 
-WAF depends on no time and, for a given number of superblocks, on no size. So the twin has 4 GiB and
-the drive's spare; its other numbers are those of a usual drive.
+The twin has 4 GiB and the drive's spare (see `usual_twin`).
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ssdlab import profiles
-from ssdlab.device import Drive, Job, Listed, describe_twin, open_twin, run_job
+from ssdlab.device import Drive, Job, Listed, describe_twin, run_job
 from ssdlab.errors import UsageError
-from ssdlab.fit.validation.cache_writes import cache_waf, units_written
+from ssdlab.fit.validation.cache_writes import cache_waf
 from ssdlab.fit.validation.figure import Figure, Role
+from ssdlab.fit.validation.usual_twin import usual_twin, waf_of
 
 TABLE: Final = "write_amplification"
 CAPACITY: Final = 4 << 30
@@ -56,31 +56,6 @@ KINDS: Final[dict[str, dict[str, tuple[float, float, int | None]]]] = {
 """The kinds of rows: their numbers, the limits of each, and how many (0: one, None: a list)."""
 _STEADY_PASSES: Final = 3  # uniform random writes before WAF is measured, in drive writes
 _BEGUN: Final = 1.02  # collection has begun where WAF exceeds this
-_PROFILE: Final = """\
-[drive]
-model = "generic"
-capacity = "{capacity} B"
-interface = "nvme"
-[link]
-bandwidth = "3200 MiB/s"
-read_overhead = "10 us"
-write_overhead = "4 us"
-[flash]
-channels = 8
-dies_per_channel = 4
-planes = 2
-page = "16 KiB"
-pages_per_block = 6
-read = "60 us"
-program = "700 us"
-erase = "3500 us"
-channel_bandwidth = "800 MiB/s"
-[ftl]
-spare = {spare}
-[buffer]
-size = "1 MiB"
-power_loss_protection = true
-"""
 
 
 def compare_row(kind: str, row: Mapping[str, Any]) -> list[Figure]:
@@ -159,7 +134,7 @@ def permutation_waf(spare: float, passes: int = PASSES) -> np.ndarray:
 
     The shape is (passes, 20).
     """
-    drive, order = _twin(spare), np.random.default_rng(1)
+    drive, order = usual_twin(CAPACITY, spare), np.random.default_rng(1)
     waf = [
         _waf(drive, Listed(tuple((int(unit) * UNIT, UNIT, "nothing") for unit in part)), len(part))
         for _ in range(passes)
@@ -214,7 +189,7 @@ def _cache(row: Mapping[str, Any]) -> list[Figure]:
 
 def uniform_waf(spare: float) -> float:
     """WAF of uniform random writes over the whole drive in steady state."""
-    drive, units = _twin(spare), CAPACITY // UNIT
+    drive, units = usual_twin(CAPACITY, spare), CAPACITY // UNIT
     fill = Job(op="write", length_bytes=CAPACITY, block_bytes=1 << 20, amount_bytes=CAPACITY)
     run_job(drive, fill)
     for seed in range(_STEADY_PASSES):
@@ -226,13 +201,8 @@ def _spare(visible_gb: float, flash_gib: float) -> float:
     return 1.0 - visible_gb * 1e9 / (flash_gib * 2**30)
 
 
-def _twin(spare: float) -> Drive:
-    return open_twin("generic", _PROFILE.format(capacity=CAPACITY, spare=spare), CAPACITY)
-
-
 def _waf(drive: Drive, pattern: Literal["random"] | Listed, requests: int, seed: int = 0) -> float:
     """Runs random writes of a unit each, and returns their write amplification."""
-    before = units_written(drive)
     job = Job(
         op="write",
         pattern=pattern,
@@ -242,9 +212,7 @@ def _waf(drive: Drive, pattern: Literal["random"] | Listed, requests: int, seed:
         queue_depth=QUEUE_DEPTH,
         seed=seed,
     )
-    run_job(drive, job)
-    host, flash = (now - then for now, then in zip(units_written(drive), before, strict=True))
-    return flash / host
+    return waf_of(drive, job)
 
 
 _COMPARE: Final[dict[str, Callable[[Mapping[str, Any]], list[Figure]]]] = {
