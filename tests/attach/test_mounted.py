@@ -98,7 +98,7 @@ def test_a_twin_is_mounted_and_all_is_undone_at_the_end(
     server = serve_mounted("--pace", "real")
     assert mount_of(server.point).fs_type == "ext4"
     assert server.said("pace real: clients feel the drive's latencies")
-    server.wait_for("to compensate the latency of nbdfuse and the loop device", 1)
+    server.wait_for("to offset the latency of nbdfuse and the loop device", 1)
     (server.point / "file").write_bytes(CONTENT)
     run("fstrim", str(server.point))
     with server.control as control:

@@ -58,11 +58,10 @@ def _start_fuse(socket: Path, folder: Path) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    try:
+    with ExitStack() as undo:
+        undo.callback(_end_fuse, fuse, folder)
         _wait_for_fuse(fuse, folder)
-    except BaseException:
-        _end_fuse(fuse, folder)
-        raise
+        undo.pop_all()
     return fuse
 
 
@@ -116,7 +115,8 @@ def _loop_of(file: Path, undo: ExitStack) -> Path:
                     return Path(node)
                 others.push(own.pop_all())
     raise TargetError(
-        f"{_LOOPS_MAX} loop devices pass no discards; remove unused ones: losetup --detach-all"
+        f"{_LOOPS_MAX} loop devices pass no discards; see them with losetup --list, and "
+        "detach those that nothing uses: losetup --detach /dev/loopN"
     )
 
 

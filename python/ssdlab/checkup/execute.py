@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -247,7 +247,7 @@ class _Execution:
                 smaller = request.plan.size // 2 // parts.MIB * parts.MIB
                 if not observer.declined or smaller < parts.SIZE_MIN:
                     raise
-                parameters = type(parameters)(size=smaller, quick=True)  # type: ignore[call-arg]
+                parameters = replace(parameters, **{parameters.sized_by: smaller})
 
     def _learn(self, run: Run) -> None:
         if run.manifest.experiment == "suite" and not self.earlier.record.virtual:

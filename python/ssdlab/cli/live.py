@@ -21,7 +21,7 @@ from ssdlab.stats.rates import Totals
 
 BARS: Final = " ▁▂▃▄▅▆▇█"
 CURVE_SAMPLES: Final = 60
-"""The most samples of a curve; a narrow terminal has room for fewer."""
+"""Maximum number of samples in a curve; a narrow terminal has room for fewer."""
 _BESIDES_CURVE: Final = 58
 """Columns that the table needs apart from its curves."""
 NAMES: Final = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}

@@ -327,7 +327,7 @@ def _print_usage(console: Console, server: Server, options: ServeOptions) -> Non
         _print(console, f"  {'an NVMe drive':20}{connect}")
     if server.transport_us:
         latency = f"{server.transport_us:.0f} us"
-        _print(console, f"  answers leave {latency} early, to compensate the transport's latency")
+        _print(console, f"  replies are sent {latency} early, to offset the transport's latency")
 
 
 def _pace_in_words(pace: float | None) -> str:

@@ -69,7 +69,7 @@ class Mounting:
             ]
             if lead_us:
                 lines.append(
-                    f"  answers leave {lead_us:.0f} us early, to compensate the latency of nbdfuse "
+                    f"  replies are sent {lead_us:.0f} us early, to offset the latency of nbdfuse "
                     "and the loop device"
                 )
             for line in [] if quiet else lines:

@@ -27,7 +27,7 @@ GIB: Final = 1 << 30
 CAPACITY_MIN: Final = 8 * 10**9
 CAPACITY_MAX: Final = 256 * 10**12
 SPARE_MIN: Final = 0.065
-"""Least spare of a drive: 512 GB of 512 GiB are 6.9 %."""
+"""The least spare of a drive: 512 GB of 512 GiB are 6.9 %."""
 DIES_WANTED: Final = 8
 """A maker takes the largest dies of which a drive still has this many."""
 DIES_MAX: Final = 128

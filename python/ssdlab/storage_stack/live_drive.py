@@ -198,10 +198,10 @@ def drive_at(target: str) -> BlockDevice:
     drives = drives_of_mount(mount_of(path))
     if len(drives) != 1:
         names = " and ".join(str(drive.node) for drive in drives)
-        where = (
-            f"several drives: give one of {names}"
-            if drives
-            else ("no drive of this machine; give a block device, or a directory on a drive")
+        if drives:
+            raise UsageError(f"{target} is on several drives; give one of {names}")
+        raise UsageError(
+            f"{target} is on no drive of this machine; give a block device, or a directory on a "
+            "drive"
         )
-        raise UsageError(f"{target} is on {where}")
     return drives[0]

@@ -160,7 +160,7 @@ def _durable(checkup: Checkup, run: Run) -> Light:
     here = place(checkup)
     if kind.value == "ignores flush":
         says = (
-            f"{subject(run)} seems to ignore flushes: a power cut may lose data that a program was "
+            f"{subject(run)} seems to ignore flushes: a power cut may lose data that a program "
             "believes to be safe."
         )
         return _make("durable", "red", says, evidence, _WITNESS)

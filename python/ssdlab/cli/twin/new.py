@@ -67,8 +67,8 @@ def new(
     """Make a generic twin from what a data sheet says: interface, capacity, flash, rates.
 
     All other numbers are those of usual drives; each entry of the profile names its source. The
-    command then prints how wide the rates of a drive may be of which no more is known: it measures
-    twelve twins whose numbers it draws from the ranges of real drives.
+    command then prints the range of each rate over such drives: it measures twelve twins, whose
+    numbers it draws from the ranges of real drives.
     """
     if interface not in INTERFACES:
         raise UsageError(f"--interface is {interface!r}; it must be nvme or sata")
@@ -209,6 +209,7 @@ def _digits(value: float) -> str:
 def _conclusion(ranges: list[RateRange], out: Path) -> str:
     widest = max(ranges, key=lambda one: one.high / one.low)
     return (
-        f" {out}: the profile. A drive of which no more is known may differ from it: {widest.name} "
-        f"by a factor of {widest.high / widest.low:.1f}. Measure it and use `ssdlab twin fit`."
+        f" {out}: the profile. Drives with the same data sheet differ: in {widest.name} "
+        f"by a factor of up to {widest.high / widest.low:.1f}. Measure yours, and use "
+        "`ssdlab twin fit`."
     )

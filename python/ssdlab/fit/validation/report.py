@@ -15,7 +15,7 @@ from ssdlab.wording import number, plain
 
 ROLES: Final = ("fitted", "by construction", "predicted")
 ROWS_MAX: Final = 30
-"""The most drives in one picture of errors."""
+"""Maximum number of drives in a picture of errors."""
 _FIGURES: Final = (
     Column("Figure", numeric=False),
     Column("Published"),
