@@ -261,7 +261,8 @@ fn planted_faults_are_found() {
         (Variant::BreaksBeforeClosing, Trigger::Now, &to_clients[..]),
         (Variant::IgnoresEpoch, Trigger::Now, &to_clients[..]),
         (Variant::ReadsEpochOnce, Trigger::Now, &to_clients[..]),
-        (Variant::EachCuts, Trigger::Planned, &["one cut was requested"]),
+        // A second cut may also meet a connection that was made after the first.
+        (Variant::EachCuts, Trigger::Planned, &["one cut was requested", "survived a cut"]),
     ] {
         let found = broken(variant, trigger);
         assert!(promises.iter().any(|each| found.contains(each)), "{variant:?}: {found}");
