@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::process::ExitCode;
 use std::{env, fs};
 
 use ssdlab_engine::Engine;
@@ -10,7 +11,14 @@ use ssdlab_nbd::Export;
 use ssdlab_server::{Address, Server};
 use ssdlab_twin_drive::TwinDrive;
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    let Err(error) = serve() else { return ExitCode::SUCCESS };
+    // Nothing is left to report to if standard error is closed, too.
+    let _ = writeln!(io::stderr(), "serve_twin: {error}");
+    ExitCode::from(2)
+}
+
+fn serve() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [profile, socket] = arguments.as_slice() else {
         return Err("usage: serve_twin PROFILE SOCKET".into());
@@ -26,11 +34,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         .listen_nbd(&Address::Unix(socket.into()))
         .map_err(|error| format!("{socket}: {error}"))?;
 
-    let mut out = io::stdout();
-    writeln!(out, "{} at nbd+unix:///twin?socket={socket}; Enter stops the server", profile.model)?;
+    print(&format!(
+        "{} at nbd+unix:///twin?socket={socket}; Enter stops the server",
+        profile.model
+    ))?;
     io::stdin().read_line(&mut String::new())?;
     for (name, value) in server.engine().counters() {
-        writeln!(out, "{name:26} {}", value.map_or("-".into(), |value| value.to_string()))?;
+        print(&format!("{name:26} {}", value.map_or("-".into(), |value| value.to_string())))?;
     }
     Ok(())
+}
+
+fn print(line: &str) -> Result<(), String> {
+    writeln!(io::stdout(), "{line}").map_err(|error| format!("standard output: {error}"))
 }

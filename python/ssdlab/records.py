@@ -31,6 +31,8 @@ from ssdlab.json_text import encode_json_bytes
 from ssdlab.warning import MeasurementWarning
 
 encode_json: Final = json_text.encode_json
+CHECKUP_FILE: Final = "checkup.json"
+"""The file that makes a folder with runs the folder of a checkup."""
 STEPS: Final = pa.schema(
     [
         ("step", pa.uint32()),  # number within the run, from 0
@@ -322,8 +324,10 @@ def _require(path: Path) -> None:
         )
 
 
-def find_runs(path: Path) -> list[Path]:
+def find_runs(path: Path, *, in_checkups: bool = False) -> list[Path]:
     """The run folder itself, or all finished runs in a results folder, oldest first.
+
+    With `in_checkups` also those in the folders of checkups.
 
     Raises:
         UsageError: `path` has no run.
@@ -331,7 +335,10 @@ def find_runs(path: Path) -> list[Path]:
     try:
         if (path / "manifest.json").is_file():
             return [path]
-        folders = sorted(manifest.parent for manifest in path.glob("*/result.json"))
+        folders = [result.parent for result in path.glob("*/result.json")]
+        if in_checkups:
+            deeper = (result.parent for result in path.glob("*/*/result.json"))
+            folders += (run for run in deeper if (run.parent / CHECKUP_FILE).is_file())
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); give a run folder") from error
     if not folders:
@@ -340,7 +347,7 @@ def find_runs(path: Path) -> list[Path]:
         raise UsageError(
             f"{path} holds no run; give the folder of a run, or the results folder of --out"
         )
-    return folders
+    return sorted(folders)
 
 
 def unfinished_runs(path: Path) -> list[tuple[Path, Manifest]]:

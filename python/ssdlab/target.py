@@ -20,6 +20,7 @@ SEED_MAX: Final = 2**53 - 1
 """The largest integer that JSON readers with 64-bit floats represent exactly."""
 _TWIN: Final = "twin:"
 _ANY_EMPTY: Final = "any empty device"
+_ALLOWED: Final = "a directory on the drive, a block device or twin:NAME"
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,12 @@ class Consent:
 NO_CONSENT: Final = Consent()
 
 
-def parse_target(text: str, capacity_bytes: int | None = None) -> Target:
+def parse_target(
+    text: str, capacity_bytes: int | None = None, *, allowed: str = _ALLOWED
+) -> Target:
     """The target that `text` names; `capacity_bytes` scales a twin.
+
+    `allowed` is what an error message says to give.
 
     Raises:
         TargetError: no such profile, directory or device.
@@ -164,7 +169,7 @@ def parse_target(text: str, capacity_bytes: int | None = None) -> Target:
         raise UsageError(
             f"--capacity scales a twin, but the target is {text}; leave it out, or give twin:NAME"
         )
-    return path_target(text)
+    return path_target(text, allowed)
 
 
 def full_name(text: str) -> str:
@@ -209,8 +214,8 @@ def without_value(option: str) -> str:
     return f"{option}={_ANY_EMPTY}"
 
 
-def path_target(text: str) -> Directory | BlockDevice:
-    """The directory or block device at a path.
+def path_target(text: str, allowed: str = _ALLOWED) -> Directory | BlockDevice:
+    """The directory or block device at a path; `allowed` is what an error message says to give.
 
     Raises:
         TargetError: nothing is there, or something else.
@@ -220,9 +225,7 @@ def path_target(text: str) -> Directory | BlockDevice:
 
     path = Path(text)
     if not text:  # Path("") is the working directory
-        raise TargetError(
-            "the target is empty; give a directory on the drive, a block device or twin:NAME"
-        )
+        raise TargetError(f"the target is empty; give {allowed}")
     try:
         path.stat()
     except OSError as error:
@@ -230,9 +233,7 @@ def path_target(text: str) -> Directory | BlockDevice:
             raise TargetError(
                 f"{path}: {error.strerror}; did you mean {' or '.join(map(_TWIN.__add__, near))}?"
             ) from error
-        raise TargetError(
-            f"{path}: {error.strerror}; give a directory on the drive, a block device or twin:NAME"
-        ) from error
+        raise TargetError(f"{path}: {error.strerror}; give {allowed}") from error
     if path.is_dir():
         return Directory(text)
     if is_block_device(path):

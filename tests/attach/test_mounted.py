@@ -172,6 +172,32 @@ def test_a_file_system_of_the_data_file_is_kept(
     assert not (tmp_path / "point").exists()
 
 
+def test_the_mount_of_a_killed_server_is_undone_by_the_next_one(
+    serve_mounted: ServeMounted, refused: Callable[..., str], tmp_path: Path
+) -> None:
+    first = serve_mounted()
+    folder = Path(backing_of(first.node).strip()).parent
+    served = refused("--mount", first.point, "--unix", tmp_path / "other.sock")
+    assert f"a twin mounted that is being served at {first.socket}; end that server" in served
+    first.process.kill()
+    first.process.communicate()
+    user = subprocess.Popen(["sleep", "1000"], cwd=first.point)
+    try:
+        in_use = refused("--mount", first.point, "--unix", tmp_path / "other.sock")
+        assert f"cannot be unmounted (in use by sleep ({user.pid}))" in in_use
+    finally:
+        user.kill()
+        user.wait()
+    done = subprocess.Popen(["true"], stdout=subprocess.PIPE, text=True)
+    first.process = done  # there is nothing left to end
+    second = serve_mounted()
+    assert second.said(f"{second.point} was still mounted from a twin whose server was killed")
+    assert mount_of(second.point).fs_type == "ext4"
+    assert not folder.exists()
+    second.end()
+    assert str(folder) not in Path("/proc/mounts").read_text()
+
+
 @pytest.fixture
 def refused(tmp_path: Path) -> Callable[..., str]:
     """`refused(*words)` -> the one line with which `ssdlab serve` refuses them."""
@@ -210,4 +236,4 @@ def test_an_ordinary_user_learns_what_takes_root(
 
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(UsageError, match=r"--mount needs root.* run it with sudo; without root, "):
-        check_mount(tmp_path, "ext4")
+        check_mount(tmp_path, "ext4", print)

@@ -62,6 +62,7 @@ def test_a_recorded_checkup_is_shown_at_any_width_with_its_page_and_card(
 
 def test_reports_and_lists_find_the_runs_of_a_checkup(ssdlab: Program, folder: Path) -> None:
     assert ssdlab("report", folder).stdout.count("=> ") == 5
+    assert ssdlab("report", folder.parent).stdout.count("=> ") == 5
     listed = ssdlab("runs", folder.parent, "--label", "checkup")
     assert listed.returncode == 0
     assert "aging" in listed.stdout
@@ -74,5 +75,7 @@ def test_wrong_use_is_one_line(refused: Callable[..., str], tmp_path: Path) -> N
     assert "in an existing directory" in refused("checkup", *TWIN, "--html", "none/a.html")
     assert "is not the folder of a checkup" in refused("checkup", "--recorded", tmp_path)
     assert "is not the folder of a checkup" in refused("checkup", "--resume", tmp_path)
-    assert "No such file or directory" in refused("checkup", tmp_path / "none")
+    missing = refused("checkup", tmp_path / "none")
+    assert "No such file or directory; give a directory on the drive, or twin:NAME" in missing
+    assert "the target is empty; give a directory on the drive, or twin" in refused("checkup", "")
     assert "--capacity scales a twin" in refused("checkup", tmp_path, "--capacity", "1GiB")

@@ -31,6 +31,26 @@ def test_a_run_writes_all_three_files_and_prints_their_paths(
     assert table[0]["experiment"] == "aging"
 
 
+def test_a_resumed_run_writes_the_same_files(ssdlab: Program, tmp_path: Path) -> None:
+    words = ("run", "split", *QUICK, "--out", tmp_path)
+    folder = Path(json.loads(ssdlab(*words, "--json").stdout)["folder"])
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "outcome": "interrupted"}))
+    (folder / "result.json").unlink()
+    page, rows = tmp_path / "run.html", tmp_path / "run.csv"
+    missing = ssdlab("run", "resume", folder, "--html", tmp_path / "none" / "a.html")
+    assert missing.returncode == 2
+    assert "give a file in an existing directory" in missing.stderr
+    assert not (folder / "result.json").exists(), "refused before it measures"
+    done = ssdlab(
+        "run", "resume", folder, "--quiet", "--html", page, "--csv", rows, "--markdown", "-"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("# Cost of splitting a read: twin:toshiba-xg5\n")
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert {row["experiment"] for row in csv.DictReader(rows.read_text().splitlines())} == {"split"}
+
+
 def test_on_standard_output_a_report_is_alone(ssdlab: Program, tmp_path: Path) -> None:
     done = ssdlab("run", "split", *QUICK, "--out", tmp_path, "--csv", "-")
     assert done.returncode == 0, done.stderr

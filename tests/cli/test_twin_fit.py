@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,61 @@ def test_runs_and_tables_together_make_a_profile(
     assert "4, 1" in held_out
     assert len(held_out) < len(output["measures"])
     assert ssdlab("twin", "check", out).returncode == 0
+
+
+def test_what_no_result_determines_is_inherited_from_the_start_profile(
+    ssdlab: Program, table: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    out, chunk = tmp_path / "mine.toml", table("a.toml", STRIPE.replace("64 KiB", "32 KiB"))
+    words = (chunk, "--start", "toshiba-xg5", "--out", out, "--quiet")
+    assert ssdlab("twin", "fit", *words).returncode == 0
+    shown = ssdlab("twin", "show", out, "--json", env={**os.environ, "COLUMNS": "200"})
+    numbers = {entry["key"]: entry for entry in json.loads(shown.stdout)["numbers"]}
+    assert numbers["flash.erase"]["kind"] == "inherited"
+    assert numbers["flash.erase"]["source"] == "the profile toshiba-xg5, there guessed"
+    assert numbers["ftl.victim"]["kind"] == "inherited"
+    assert numbers["ftl.chunk"]["value"] == "32 KiB"  # that of the start profile, and determined
+    assert numbers["ftl.chunk"]["kind"] == "fitted"
+    assert not {"datasheet", "guessed"} & {entry["kind"] for entry in numbers.values()}
+    for verb in ("show", "check"):
+        text = " ".join(ssdlab("twin", verb, out).stdout.split())
+        assert "Inherited from the start profile, so they may be wrong" in text, verb
+        assert "flash.erase" in text, verb
+    assert "flash.erase" in json.loads(ssdlab("twin", "check", out, "--json").stdout)["inherited"]
+    different = ssdlab("twin", "diff", out, "samsung-pm963", env={**os.environ, "COLUMNS": "120"})
+    assert "(inherited)" in different.stdout
+    again = tmp_path / "again.toml"
+    more = (table("b.toml", STRIPE), "--start", out, "--out", again, "--quiet")
+    assert ssdlab("twin", "fit", *more).returncode == 0
+    assert 'there guessed", kind = "inherited"' in again.read_text()  # its first source stays
+
+
+def test_the_capacity_is_that_of_the_measured_drive(
+    ssdlab: Program, refused: Refused, tmp_path: Path
+) -> None:
+    runs, out = tmp_path / "runs", tmp_path / "mine.toml"
+    options = ("twin:samsung-pm963", "--capacity", "1GiB", "--quick", "--quiet", "--out", runs)
+    done = ssdlab("run", "stripe", *options, "--json")
+    words = ("twin", "fit", runs, "--start", "toshiba-xg5", "--out", out, "--quiet")
+
+    def capacity() -> dict[str, str]:
+        assert ssdlab(*words).returncode == 0
+        numbers = json.loads(ssdlab("twin", "show", out, "--json").stdout)["numbers"]
+        return next(entry for entry in numbers if entry["key"] == "drive.capacity")
+
+    assert capacity()["value"] == "960000000000 B"  # of the whole twin, not of the scaled one
+    path = Path(json.loads(done.stdout)["folder"], "manifest.json")
+    manifest = json.loads(path.read_text())
+    drive = {"model": "Samsung PM963", "size_bytes": 256_060_514_304}
+    manifest |= {"virtual": False, "device": {"kind": "directory", "drives": [drive]}}
+    path.write_text(json.dumps(manifest))
+    found = capacity()
+    assert (found["value"], found["kind"]) == ("256060514304 B", "measured")
+    assert found["source"].startswith("reported by the drive; fit of stripe")
+    assert ssdlab("run", "split", *options).returncode == 0
+    message = refused(*words)
+    assert "of drives of" in message
+    assert "give those of one" in message
 
 
 def test_values_that_the_twin_misses_by_more_than_ten_per_cent_are_named() -> None:

@@ -14,6 +14,8 @@ from ssdlab.attach.programs import find, run, run_or_fail
 from ssdlab.errors import TargetError
 from ssdlab.storage_stack.mounts import read_mounts
 
+FOLDER_PREFIX: Final = "ssdlab-nbdfuse-"
+"""How the names of nbdfuse's folders begin."""
 _LOOPS_MAX: Final = 16
 _START_S: Final = 30.0
 _END_S: Final = 30.0
@@ -30,7 +32,7 @@ class AttachedTwin:
             TargetError: a program failed, or no loop device is free.
         """
         with ExitStack() as undo:
-            folder = Path(tempfile.mkdtemp(prefix="ssdlab-nbdfuse-"))
+            folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX))
             undo.callback(folder.rmdir)
             self._fuse = _start_fuse(socket, folder)
             undo.callback(_end_fuse, self._fuse, folder)
@@ -80,6 +82,15 @@ def _last_words(fuse: subprocess.Popen[bytes]) -> str:
 
 
 def _end_fuse(fuse: subprocess.Popen[bytes], folder: Path) -> None:
+    unmount_folder(folder)
+    try:
+        fuse.communicate(timeout=_END_S)
+    except subprocess.TimeoutExpired:
+        fuse.kill()
+        fuse.communicate()
+
+
+def unmount_folder(folder: Path) -> None:
     """Unmounts nbdfuse's folder, which ends it: not every system has fusermount."""
     end = time.monotonic() + _END_S
     while is_mounted(folder) and run("umount", str(folder)).returncode:
@@ -87,11 +98,6 @@ def _end_fuse(fuse: subprocess.Popen[bytes], folder: Path) -> None:
             run("umount", "--lazy", str(folder))
             break
         time.sleep(_POLL_S)
-    try:
-        fuse.communicate(timeout=_END_S)
-    except subprocess.TimeoutExpired:
-        fuse.kill()
-        fuse.communicate()
 
 
 def is_mounted(folder: Path) -> bool:
@@ -109,7 +115,7 @@ def _loop_of(file: Path, undo: ExitStack) -> Path:
         for _ in range(_LOOPS_MAX):
             node = run_or_fail("losetup", "--find", "--show", "--direct-io=on", str(file)).strip()
             with ExitStack() as own:
-                own.callback(_detach, node)
+                own.callback(detach_loop, node)
                 if _passes_discards(node):
                     undo.push(own.pop_all())
                     return Path(node)
@@ -125,7 +131,7 @@ def _passes_discards(node: str) -> bool:
     return limit.read_text(encoding="ascii").strip() != "0"
 
 
-def _detach(node: str) -> None:
+def detach_loop(node: str) -> None:
     """Detaches a loop device; the kernel releases it when its last user closes it."""
     run("losetup", "--detach", node)
     end = time.monotonic() + _END_S

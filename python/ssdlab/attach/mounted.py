@@ -13,6 +13,7 @@ from typing import Final
 
 from ssdlab.attach.device import AttachedTwin, is_mounted
 from ssdlab.attach.programs import missing, run, run_or_fail
+from ssdlab.attach.remains import remove_remains
 from ssdlab.device import Control, Power
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.storage_stack.blockdev import device_at
@@ -35,8 +36,10 @@ _REPEAT_S: Final = 10.0
 Say = Callable[[str], None]
 
 
-def check_mount(directory: Path, kind: str) -> None:
+def check_mount(directory: Path, kind: str, say: Say) -> None:
     """Checks what can be checked before the twin is served.
+
+    A mount that a killed server left there is undone.
 
     Raises:
         UsageError: no root, a program is missing, or the directory cannot be used.
@@ -56,6 +59,7 @@ def check_mount(directory: Path, kind: str) -> None:
         )
     if not Path("/dev/fuse").exists():
         raise UsageError("--mount needs /dev/fuse, which does not exist here: modprobe fuse")
+    remove_remains(directory, say)
     _check_directory(directory)
 
 

@@ -13,9 +13,9 @@ from ssdlab.doctor.examine import make_report, read_recorded
 from ssdlab.doctor.report import Report
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_bytes
+from ssdlab.records import CHECKUP_FILE as FILE
 from ssdlab.records import Run, encode_json, read_run, write_whole
 
-FILE: Final = "checkup.json"
 DOCTOR_FILE: Final = "doctor.json"
 
 

@@ -58,8 +58,9 @@ def run(
     cache, as far as they are safe in a directory in use: their test files leave free space free and
     are removed. What needs root is left out without it. Exit status 1 if a light is red.
     """
-    given = [name for name, value in (("DIR", target), ("--recorded", recorded)) if value]
-    if len(given) + (resume is not None) > 1:
+    pairs = (("DIR", target), ("--recorded", recorded), ("--resume", resume))
+    given = [name for name, value in pairs if value is not None]
+    if len(given) > 1:
         raise UsageError("give only one of DIR, --recorded FOLDER and --resume FOLDER")
     _check_files(html, card)
     from ssdlab.checkup.execute import cost, options_for, perform_checkup, resume_checkup
@@ -71,7 +72,11 @@ def run(
         return _show(read_checkup(recorded), html, card, json=json)
     if resume is not None:
         return _finish(resume_checkup(resume, observer), observer, html, card, json=json)
-    parsed = parse_target(target or ".", options.size_of(capacity))
+    parsed = parse_target(
+        "." if target is None else target,
+        options.size_of(capacity),
+        allowed="a directory on the drive, or twin:NAME",
+    )
     wanted = options_for(parsed, out, seed)
     observer.message(cost(wanted))
     return _finish(perform_checkup(wanted, observer), observer, html, card, json=json)

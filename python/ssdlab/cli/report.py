@@ -71,13 +71,13 @@ def report(
 
 
 def _read(path: Path) -> list[Run]:
-    """The run in a folder or file, or all readable ones in a results folder."""
+    """The run in a folder or file, or all readable ones in a results folder and its checkups."""
     from ssdlab.experiments.stored_runs import is_fio_result, read_runs
     from ssdlab.records import find_runs, read_run
 
     if is_fio_result(path):
         return read_runs(path)
-    folders = find_runs(path)
+    folders = find_runs(path, in_checkups=True)
     if folders == [path]:
         return [read_run(path)]
     records, left_out = [], []

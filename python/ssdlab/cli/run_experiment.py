@@ -100,9 +100,7 @@ def run_on_targets(
         collected += runs
     elif output.json:
         _print_json(runs, as_list=len(targets) > 1)
-    for path in output.exports.write(runs):
-        if not output.json and not output.exports.use_stdout:
-            typer.echo(path)
+    _write_exports(runs, output)
     return _status(runs)
 
 
@@ -112,10 +110,20 @@ def resume_run(folder: Path, consent: Consent, output: OutputOptions) -> int:
     Raises:
         SsdlabError: as `run_on_targets`.
     """
-    run = _run_one(resume_request(folder, consent, EXPERIMENTS), output)
+    request = resume_request(folder, consent, EXPERIMENTS)
+    output.exports.check(json=output.json)
+    run = _run_one(request, output)
     if output.json:
         _print_json([run], as_list=False)
+    _write_exports([run], output)
     return _status([run])
+
+
+def _write_exports(runs: list[Run], output: OutputOptions) -> None:
+    """Writes the files of --html, --markdown and --csv, and names them."""
+    for path in output.exports.write(runs):
+        if not output.json and not output.exports.use_stdout:
+            typer.echo(path)
 
 
 def _status(runs: list[Run]) -> int:

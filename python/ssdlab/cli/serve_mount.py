@@ -50,15 +50,10 @@ class Mounting:
         """
         from ssdlab.attach import MountedTwin
 
-        console = Console(stderr=True)
-
-        def say(sentence: str) -> None:
-            console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-
         assert options.address is not None, "--mount has a Unix socket"
         assert options.control is not None, "a Unix socket has a control socket"
         socket, control = Path(options.address), Path(options.control)
-        twin = MountedTwin(self.directory, self.kind, say)
+        twin = MountedTwin(self.directory, self.kind, _say)
         with twin.mounted(socket, control, compensate=options.pace is not None) as lead_us:
             directory, path = shlex.quote(str(twin.directory)), shlex.quote(str(control))
             lines = [
@@ -73,14 +68,20 @@ class Mounting:
                     "and the loop device"
                 )
             for line in [] if quiet else lines:
-                say(line)
+                _say(line)
             twin.watch(socket, control)
+
+
+def _say(sentence: str) -> None:
+    Console(stderr=True).print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def mounting_of(
     directory: Path | None, kind: str | None, tcp: str | None, tls: Path | None
 ) -> Mounting | None:
     """The options of --mount, checked before the twin is served; None without --mount.
+
+    A mount that a killed server left at the directory is undone.
 
     Raises:
         UsageError: no root, a program is missing, the directory cannot be used, or another option
@@ -95,5 +96,5 @@ def mounting_of(
         raise UsageError(f"--mount attaches the twin by a Unix socket; leave out {option}")
     from ssdlab.attach import check_mount
 
-    check_mount(directory, kind or "ext4")
+    check_mount(directory, kind or "ext4", _say)
     return Mounting(directory, kind or "ext4")

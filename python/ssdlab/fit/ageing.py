@@ -40,7 +40,7 @@ class AgeingRow:
     `written_mib` are the amounts overwritten, each in addition to those before it. `seconds` has
     one more element, because it starts with the fresh file's time. `where` is the file or folder
     that the row was read from. `drive` is the drive's name; if it is unknown, `drive` is empty and
-    `model` names the source.
+    `model` names the source. `capacity_bytes` is the drive's, if the source has it.
     """
 
     model: str
@@ -49,6 +49,7 @@ class AgeingRow:
     seconds: tuple[float, ...]
     where: str = field(default="", compare=False)
     drive: str = field(default="", compare=False)
+    capacity_bytes: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         assert len(self.seconds) == len(self.written_mib) + 1, "a time for each amount, and fresh"

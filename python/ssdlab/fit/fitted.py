@@ -31,7 +31,7 @@ from ssdlab.fit.parameters import DIES, PAGE, Estimate, SearchSpace, search_spac
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.search import DETERMINED_RATIO, Progress, estimates, search
 from ssdlab.fit.solving import Solution, candidate_profile
-from ssdlab.profiles.toml_edit import get_value, restore_value
+from ssdlab.profiles.toml_edit import get_value, restore_value, set_value
 from ssdlab.units import parse_duration
 
 DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
@@ -122,6 +122,7 @@ def fit(
     Raises:
         UsageError: the start profile is unusable, or a twin can produce none of the results.
     """
+    profile = with_capacity(profile, fit_input.capacity_bytes, source)
     direct = {estimate.key: estimate for estimate in initial_estimates(profile, fit_input.others)}
     start = apply_estimates(profile, list(direct.values()), source)
     objectives = list(_objectives(start, fit_input))
@@ -159,6 +160,25 @@ def fit(
     parameters = _with_assumptions(text, parameters, fit_input)
     checks = [*_check_cells(text, objectives), *_check_findings(text, fit_input.others)]
     return Fitted(text, tuple(parameters), tuple(checks))
+
+
+def with_capacity(profile: str, capacity_bytes: int | None, source: str) -> str:
+    """The profile with the capacity that the drive reports, if that is known.
+
+    The spare stays as it is, and the blocks follow from both.
+    """
+    if capacity_bytes is None:
+        return profile
+    twin = describe_twin("the start profile", profile)
+    if get_value(profile, "ftl.spare") is None:
+        profile = set_value(profile, "ftl.spare", round(float(twin["spare"]), 4))
+    profile = set_value(profile, "flash.blocks_per_plane", None)
+    is_same = int(twin["capacity_bytes"]) == capacity_bytes
+    value = get_value(profile, "drive.capacity") if is_same else None
+    reported = f"reported by the drive; {source}"
+    return set_value(
+        profile, "drive.capacity", value or f"{capacity_bytes} B", reported, "measured"
+    )
 
 
 def check_profile(profile: str, fit_input: FitInput) -> list[Check]:

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
-from ssdlab.device import Job, RealOptions, decode
+from ssdlab.device import Job, RealOptions, decode, describe_twin
 from ssdlab.errors import UsageError
 from ssdlab.experiments.registry import cells_of
 from ssdlab.experiments.stored_runs import read_runs
@@ -118,7 +118,8 @@ def _read_runs(runs: Iterable[Run]) -> tuple[list[AgeingRow], list[Measurement]]
     for run in runs:
         name, result = run.manifest.experiment, run.result
         if name == "aging":
-            rows.append(ageing_rows.of_run(run, _model_of(run)))
+            row = ageing_rows.of_run(run, _model_of(run))
+            rows.append(replace(row, capacity_bytes=_capacity_of(run)))
         elif name in EXPERIMENTS:
             run_cells = measured_cells(name, result.measures)
             where = _model_of(run), str(run.folder)
@@ -150,15 +151,31 @@ def _is_direct(opened: str | None) -> bool:
 
 
 def drive_of(run: Run) -> dict[str, Any]:
-    """The drive's interface, and its capacity in MiB, if the run records them."""
+    """The drive's interface, capacity, and measured capacity in MiB, if the run records them.
+
+    A twin may be scaled: `drive_mib` is its scaled capacity, `capacity_bytes` that of the profile.
+    """
     device: Any = run.manifest.device
     drive: Any = (device.get("drives") or ({},))[0]
     size = device.get("capacity_bytes") or drive.get("size_bytes")
     interface = device.get("interface") or drive.get("transport")
+    capacity = _capacity_of(run)
     return {
         **({"drive_mib": size / (1 << 20)} if size else {}),
+        **({"capacity_bytes": capacity} if capacity else {}),
         **({"interface": interface} if interface else {}),
     }
+
+
+def _capacity_of(run: Run) -> int | None:
+    """The capacity of the drive, or of the twin before scaling; None if not known."""
+    manifest = run.manifest
+    if manifest.virtual:
+        profile = manifest.profile
+        return int(describe_twin("the run's", profile)["capacity_bytes"]) if profile else None
+    drives: Any = manifest.device.get("drives") or ()
+    sizes = {drive.get("size_bytes") for drive in drives}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _model_of(run: Run) -> str:
@@ -192,6 +209,22 @@ class FitInput:
         models = [results.model for results in self.others if results.model]
         models += [] if self.row is None else [self.row.model]
         return models[0] if models else ""
+
+    @property
+    def capacity_bytes(self) -> int | None:
+        """The capacity of the drive; None if no result has it.
+
+        Raises:
+            UsageError: the results are of drives of different capacities.
+        """
+        of_runs = {one.where: one.parameters.get("capacity_bytes") for one in self.others}
+        if self.row is not None:
+            of_runs[self.row.where] = self.row.capacity_bytes
+        known = {size: where for where, size in of_runs.items() if size}
+        if len(known) > 1:
+            each = " and ".join(f"{size} bytes in {where}" for size, where in known.items())
+            raise UsageError(f"the results are of drives of {each}; give those of one")
+        return next(iter(known), None)
 
     @property
     def label(self) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import tomlkit
 
 from ssdlab.errors import UsageError
+
+INHERITED: Final = "inherited"
+"""The kind of a value that a fitted profile has from its start profile."""
+_NAMES: Final = frozenset({"drive.model", "drive.interface"})
 
 
 def get_value(profile: str, key: str) -> Any:
@@ -38,15 +42,22 @@ def list_values(profile: str) -> list[dict[str, Any]]:
     return rows
 
 
-def set_value(profile: str, key: str, value: Any, source: str = "") -> str:
+def inherited_keys(profile: str) -> list[str]:
+    """The keys whose values a fitted profile only has from its start profile."""
+    return [entry["key"] for entry in list_values(profile) if entry["kind"] == INHERITED]
+
+
+def set_value(profile: str, key: str, value: Any, source: str = "", kind: str = "fitted") -> str:
     """The text with `table.key` set to a number, string or list of strings; None removes the key.
 
-    With a source the entry becomes `{ value, source, kind = "fitted" }`.
+    With a source the entry becomes `{ value, source, kind }`.
     """
-    return set_values(profile, {key: value}, source)
+    return set_values(profile, {key: value}, source, kind)
 
 
-def set_values(profile: str, values: Mapping[str, Any], source: str = "") -> str:
+def set_values(
+    profile: str, values: Mapping[str, Any], source: str = "", kind: str = "fitted"
+) -> str:
     """As `set_value`, for several keys; the text is parsed only once."""
     document = tomlkit.parse(profile)
     for key, value in values.items():
@@ -58,7 +69,7 @@ def set_values(profile: str, values: Mapping[str, Any], source: str = "") -> str
             document.add(tomlkit.nl())
             document.add(table, tomlkit.table())
         keys: Any = document[table]
-        keys[name] = _fitted_entry(value, source) if source else value
+        keys[name] = _entry(value, source, kind) if source else value
     return tomlkit.dumps(document)
 
 
@@ -82,6 +93,25 @@ def restore_value(profile: str, original: str, key: str) -> str:
     return tomlkit.dumps(document)
 
 
+def mark_inherited(profile: str, start: str, name: str) -> str:
+    """The text in which each entry that `start` has too is "inherited" from the profile `name`.
+
+    Only words that name the drive stay bare, and what `start` itself inherited keeps its source.
+    """
+    before = tomlkit.parse(start).unwrap()
+    document = tomlkit.parse(profile)
+    for section, raw_keys in document.unwrap().items():
+        for key, raw in raw_keys.items():
+            entry = raw if isinstance(raw, dict) else {"value": raw}
+            kind = entry.get("kind", "")
+            is_same = before.get(section, {}).get(key) == raw
+            if is_same and kind != INHERITED and f"{section}.{key}" not in _NAMES:
+                source = f"the profile {name}" + (f", there {kind}" if kind else "")
+                keys: Any = document[section]
+                keys[key] = _entry(_bare(entry["value"]), source, INHERITED)
+    return tomlkit.dumps(document)
+
+
 def remove_table(profile: str, table: str) -> str:
     """The text without a table and its header."""
     document = tomlkit.parse(profile)
@@ -89,7 +119,14 @@ def remove_table(profile: str, table: str) -> str:
     return tomlkit.dumps(document).rstrip() + "\n"
 
 
-def _fitted_entry(value: Any, source: str) -> Any:
-    parts = {"value": value, "source": source, "kind": "fitted"}
+def _bare(value: Any) -> Any:
+    """The value; of a list whose items have sources, their values."""
+    if not isinstance(value, list):
+        return value
+    return [item["value"] if isinstance(item, dict) else item for item in value]
+
+
+def _entry(value: Any, source: str, kind: str) -> Any:
+    parts = {"value": value, "source": source, "kind": kind}
     text = ", ".join(f"{key} = {tomlkit.item(part).as_string()}" for key, part in parts.items())
     return tomlkit.value(f"{{ {text} }}")

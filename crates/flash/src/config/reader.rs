@@ -171,7 +171,7 @@ fn list<T>(raw: &Value, parse: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
 /// The keys of a value with its source.
 const SOURCED: [&str; 3] = ["value", "source", "kind"];
 /// The kinds of a number.
-const KINDS: [&str; 4] = ["datasheet", "measured", "fitted", "guessed"];
+const KINDS: [&str; 5] = ["datasheet", "measured", "fitted", "inherited", "guessed"];
 
 /// A value itself, or the `value` of `{ value, source, kind }`; `None` for any other table.
 fn unsourced(raw: &Value) -> Option<&Value> {

@@ -150,6 +150,9 @@ def run(
     json: options.Json = False,
     quiet: options.Quiet = False,
     yes: options.Yes = False,
+    html: exports.Html = None,
+    markdown: exports.Markdown = None,
+    csv: exports.Csv = None,
 ) -> int:
     """Resume a run that was interrupted or killed.
 
@@ -159,4 +162,6 @@ def run(
     """
     from ssdlab.cli.run_experiment import resume_run
 
-    return resume_run(folder, destroy_data, options.OutputOptions(folder.parent, json, quiet, yes))
+    files = exports.Exports(html, markdown, csv)
+    output = OutputOptions(folder.parent, json, quiet, yes, exports=files)
+    return resume_run(folder, destroy_data, output)

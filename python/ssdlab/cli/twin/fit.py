@@ -16,6 +16,7 @@ from ssdlab.cli import bar, options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.runner.progress import Listener, Report
+from ssdlab.target import parse_profile
 
 if TYPE_CHECKING:
     from ssdlab.fit.fitted import Fitted
@@ -64,6 +65,7 @@ def fit(
     multi-plane page, link, overheads, tR and tPROG from all. Numbers that the results do not
     determine stay near the start profile, and the fit names those that it took from there.
     """
+    from ssdlab.fit.finished import finished_profile
     from ssdlab.fit.fitted import fit as fit_profile
     from ssdlab.fit.results import hold_out as apply_hold_out
     from ssdlab.fit.results import read_results
@@ -71,11 +73,13 @@ def fit(
     fit_input = apply_hold_out(read_results(results, model), hold_out or [])
     label = fit_input.label
     source = f"fit of {label}, {datetime.now(UTC):%Y-%m-%d}".replace('"', "")
+    start = parse_profile(start)
+    text = profiles.load(start)
     with bar.progress_bar(Console(stderr=True), f"fitting to {label}", quiet=quiet) as listener:
-        fitted = fit_profile(profiles.load(start), fit_input, source, _report_to(listener))
+        fitted = fit_profile(text, fit_input, source, _report_to(listener))
     name = fit_input.drive_name or f"a drive fitted from {start}"
     try:
-        out.write_text(with_name(fitted.profile, name, source, start), encoding="utf-8")
+        out.write_text(finished_profile(fitted, name, source, text, start), encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"{out} cannot be written ({error.strerror}); give another --out"
@@ -84,17 +88,6 @@ def fit(
         _print_json(fitted, out)
     else:
         _print_fit(fitted, out)
-
-
-def with_name(profile: str, name: str, source: str, start: str) -> str:
-    """The fitted profile under the drive's own name: it is not the drive of the start profile."""
-    from ssdlab.profiles.toml_edit import replace_heading, set_value
-
-    heading = (
-        f"{name}: {source}, from the profile {start}.\n"
-        "Numbers whose source names this fit are its results; all others are those of that profile."
-    )
-    return replace_heading(set_value(profile, "drive.model", name), heading)
 
 
 def _report_to(listener: Listener) -> Callable[[int, int], None]:

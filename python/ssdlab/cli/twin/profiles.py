@@ -91,7 +91,11 @@ def show(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Show a twin's numbers, and the source of each."""
+    """Show a twin's numbers, and the source and kind of each.
+
+    Kinds: datasheet, measured, fitted (to results of this drive), guessed (usual for such drives),
+    inherited (from the profile that a fit started from: no result of this drive determined it).
+    """
     text, scaled = profiles.load(name), options.size_of(capacity)
     if toml:
         if json or capacity:
@@ -113,6 +117,20 @@ def show(
     console.print(f"[bold]{twin['model']}[/bold]  ({name})")
     console.print(_summary_table(twin))
     print_table(_sources_table(numbers), console)
+    print_inherited(text, console)
+
+
+def print_inherited(profile: str, console: Console) -> None:
+    """Says which values of a fitted profile are not of its drive; nothing if there are none."""
+    from ssdlab.profiles.toml_edit import inherited_keys
+
+    if keys := inherited_keys(profile):
+        console.print(
+            f"Inherited from the start profile, so they may be wrong for this drive: "
+            f"{', '.join(keys)}.",
+            markup=False,
+            highlight=False,
+        )
 
 
 @app.command(name="check", epilog="Example: ssdlab twin check mine.toml")
@@ -125,18 +143,21 @@ def check(
     """Check a profile: names the first key that is wrong and what it may be (status 2)."""
     text, scaled = profiles.read(file), options.size_of(capacity)
     from ssdlab.device import describe_twin
+    from ssdlab.profiles.toml_edit import inherited_keys
 
     twin = describe_twin(str(file), text, scaled)
     if json:
-        _print_json({"name": str(file), **twin})
+        _print_json({"name": str(file), **twin, "inherited": inherited_keys(text)})
         return
-    Console().print(
+    console = Console()
+    console.print(
         f"{file} is valid: {twin['model']}, {format_size(twin['capacity_bytes'])}, "
         f"spare {twin['spare']:.1%}, {twin['dies']} dies",
         markup=False,
         highlight=False,
         soft_wrap=True,
     )
+    print_inherited(text, console)
 
 
 def _print_json(document: dict[str, Any]) -> None:

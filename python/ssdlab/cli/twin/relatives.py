@@ -230,7 +230,8 @@ def diff(
         return
     _say(console, f"{names[0]} -> {names[1]}")
     for row in shown:
-        _say(console, f"{row.key}: {_value(row.first)} -> {_value(row.second)}")
+        values = _value(row.first, row.first_kind), _value(row.second, row.second_kind)
+        _say(console, f"{row.key}: {' -> '.join(values)}")
 
 
 def _difference_table(names: list[str], rows: list[KeyDifference]) -> Table:
@@ -239,13 +240,21 @@ def _difference_table(names: list[str], rows: list[KeyDifference]) -> Table:
     ratios = [NOTHING if row.ratio is None else f"{row.ratio:.3g}" for row in rows]
     return Table.of_columns(
         (Column("Key", numeric=False), [row.key for row in rows]),
-        (Column(names[0], numeric=False), [_value(row.first) for row in rows]),
-        (Column(names[1], numeric=False), [_value(row.second) for row in rows]),
+        (Column(names[0], numeric=False), [_value(row.first, row.first_kind) for row in rows]),
+        (Column(names[1], numeric=False), [_value(row.second, row.second_kind) for row in rows]),
         (Column("B / A"), ratios),
     )
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, kind: str) -> str:
+    """The value; with the word "inherited" if a fitted profile has it from its start profile."""
+    from ssdlab.profiles.toml_edit import INHERITED
+
+    text = _plain_value(value)
+    return f"{text} ({kind})" if kind == INHERITED else text
+
+
+def _plain_value(value: Any) -> str:
     if value is None:
         return NOTHING
     if isinstance(value, bool):

@@ -13,6 +13,7 @@ from ssdlab import profiles
 from ssdlab.cli import options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
+from ssdlab.target import parse_profile
 from ssdlab.units import format_size
 
 if TYPE_CHECKING:
@@ -75,14 +76,16 @@ def submit(
 
 
 def _fitted(runs: list[Path], start: str) -> str:
-    from ssdlab.cli.twin.fit import with_name
+    from ssdlab.fit.finished import finished_profile
     from ssdlab.fit.fitted import fit
     from ssdlab.fit.results import hold_out, read_results
 
     fit_input = hold_out(read_results(runs), [])
     source = f"fit of {fit_input.label}"
-    profile = fit(profiles.load(start), fit_input, source).profile
-    return with_name(profile, fit_input.drive_name or "unknown drive", source, start)
+    start = parse_profile(start)
+    text = profiles.load(start)
+    fitted = fit(text, fit_input, source)
+    return finished_profile(fitted, fit_input.drive_name or "unknown drive", source, text, start)
 
 
 @app.command(name="add", epilog="Example: ssdlab twin add mine.json --name mine")
@@ -144,18 +147,22 @@ def _store(name: str, made: Bundle, file: Path) -> Path:
 
 
 def _summary(made: Bundle, accuracy: list[Accuracy] | None = None) -> dict[str, Any]:
+    from ssdlab.profiles.toml_edit import inherited_keys
+
     return {
         "model": made.model,
         "firmware": made.firmware,
         "interface": made.interface,
         "capacity_bytes": made.capacity_bytes,
         "fitted": made.fitted,
+        "inherited": inherited_keys(made.profile),
         "accuracy": made.accuracy if accuracy is None else accuracy,
         "runs": [run.experiment for run in made.runs],
     }
 
 
 def _print(made: Bundle, console: Console, accuracy: list[Accuracy] | None = None) -> None:
+    from ssdlab.cli.twin.profiles import print_inherited
     from ssdlab.report.table import print_table
     from ssdlab.view import Column, Table
     from ssdlab.wording import plain
@@ -179,6 +186,7 @@ def _print(made: Bundle, console: Console, accuracy: list[Accuracy] | None = Non
         for one in (made.accuracy if accuracy is None else accuracy)
     )
     print_table(Table(columns, rows), console)
+    print_inherited(made.profile, console)
 
 
 def _print_json(document: dict[str, Any]) -> None:
