@@ -1,17 +1,21 @@
 """Storage stacks with firmware RAID and RAID controllers, as in `stacks`.
 
-The outputs of smartctl and perccli hold only the fields that ssdlab reads.
+The outputs of smartctl and perccli hold only the fields that ssdlab reads; those in `raid_outputs`
+were published by users, and are reduced to their facts.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from machine import CapturedMachine
-from reports import ata, programs
+from reports import Run, ata, programs
 from stacks import NONE, SATA, VIRTUAL, Builder, Stack, sata_path, sectors
+
+OUTPUTS: Final = Path(__file__).with_name("raid_outputs")
 
 
 def _firmware(machine: CapturedMachine, level: str, files: Mapping[str, str]) -> None:
@@ -145,6 +149,62 @@ def smart_array(machine: CapturedMachine) -> Stack:
     return Stack("/db", run)
 
 
+def _printed(command: str, name: str, drives: Mapping[str, Mapping[str, Any]]) -> Run:
+    """A published output of a controller's program, and `drives` by smartctl's -d option."""
+    text = (OUTPUTS / name).read_text()
+
+    def run(words: Sequence[str]) -> str | None:
+        if " ".join(words) == command:
+            return text
+        if words[:4] != ("smartctl", "--json", "-x", "-d"):
+            return None
+        # smartctl 7.4 with -d cciss,N names the volume's node and the type "sat".
+        found = drives.get(words[4], {"smartctl": {"exit_status": 2}})
+        return json.dumps({"rotation_rate": 0, "device": {"protocol": "ATA"}, **found})
+
+    return run
+
+
+def smart_array_ssacli(machine: CapturedMachine) -> Stack:
+    """RAID 6 of four SSDs on a P408i-a, of which smartctl reaches three; cciss,3 is not in it."""
+    where = {
+        "device/raid_level": "RAID 6",
+        "device/vendor": "HPE",
+        "device/model": "LOGICAL VOLUME",
+    }
+    _controller(machine, "smartpqi", where)
+    report = ata("MTFDDAK960TCB", cache=True, Reallocated_Sector_Ct=0)
+    drives = {f"cciss,{n}": {**report, "serial_number": f"1700000000{n + 1}"} for n in range(3)}
+    drives["cciss,3"] = {**ata("ST8000DM002-1YW112", cache=True), "serial_number": "ZA100000"}
+    return Stack("/db", _printed("ssacli ctrl all show config detail", "ssacli.txt", drives))
+
+
+def adaptec(machine: CapturedMachine) -> Stack:
+    """RAID 5 of three consumer drives on an ASR7805Q, whose arcconf does not name the node."""
+    where = "devices/pci0000:00/0000:02:00.0/host4/target4:0:1/4:0:1:0/block"
+    known = {"device/model": "SSDSTORAGEPOOL", "device/vendor": "ASR7805Q", **NONE}
+    machine.disk("sdb", "8:16", where, {**known, **sectors(674_838 << 20)})
+    machine.files("sys/class/scsi_host/host4", {"proc_name": "aacraid"})
+    machine.mountinfo("22 1 8:16 / /db rw - xfs /dev/sdb rw")
+    machine.weekly_trim()
+    report = ata("Samsung SSD 840 Series", cache=True, Wear_Leveling_Count=12)
+    drives = {
+        f"aacraid,4,0,{8 + n}": {**report, "serial_number": f"S1AT0000000000{n}"} for n in range(3)
+    }
+    return Stack("/db", _printed("arcconf GETCONFIG 1 AL", "arcconf_aacraid.txt", drives))
+
+
+def perc_12(machine: CapturedMachine) -> Stack:
+    """A volume of a PERC H965i (mpi3mr), whose drives smartctl does not reach."""
+    where = "devices/pci0000:00/0000:02:00.0/host0/target0:0:1/0:0:1:0/block"
+    known = {"device/model": "PERC H965i Front", "device/vendor": "DELL", **NONE}
+    machine.disk("sdg", "8:96", where, {**known, **sectors(234_130_688 * 4096)})
+    machine.files("sys/class/scsi_host/host0", {"proc_name": "mpi3mr"})
+    machine.mountinfo("22 1 8:96 / /db rw - xfs /dev/sdg rw")
+    machine.weekly_trim()
+    return Stack("/db", _printed("perccli2 /call/vall show all J", "storcli_8.json", {}))
+
+
 def passed_through(machine: CapturedMachine) -> Stack:
     """A drive that a MegaRAID passes through (JBOD) is a drive, with TRIM."""
     where = "devices/pci0000:00/0000:02:00.0/host0/target0:0:3/0:0:3:0/block"
@@ -159,6 +219,6 @@ RAID_STACKS: Final[dict[str, Builder]] = {
     builder.__name__: builder
     for builder in (
         *(firmware_raid1, firmware_raid5, perc, perc_without_tool, perc_as_user),
-        *(perc_two_volumes, smart_array, passed_through),
+        *(perc_two_volumes, smart_array, smart_array_ssacli, adaptec, perc_12, passed_through),
     )
 }

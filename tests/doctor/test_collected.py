@@ -17,6 +17,7 @@ from ssdlab.storage_stack.snapshot import Probes, read_snapshot
 from ssdlab.storage_stack.trim.tables import read_tables
 
 FREEBSD = Path(__file__).with_name("freebsd.txt")
+FREEBSD_NVME = Path(__file__).with_name("freebsd_nvme.txt")
 HEAD = "=ssdlab-collector 1 linux\n=target /\n=user 0\n=kernel 6.1.0\n"
 MOUNTS = "=file proc/self/mountinfo\n 22 1 0:40 / / rw - tmpfs tmpfs rw\n"
 
@@ -96,6 +97,20 @@ def test_ufs_without_trim_is_told_how_to_enable_it() -> None:
     verdict = next(v for v in judge(_freebsd("/")) if v.code == "trim-never-asked")
     assert "tunefs -t enable /dev/gpt/root" in verdict.remedy
     assert "fstrim" not in verdict.remedy
+
+
+def test_a_published_geom_tree_is_followed_from_label_to_drive() -> None:
+    stack = snapshot_of(parse(FREEBSD_NVME.read_text()))
+    assert [device.name for device in stack.devices] == ["gpt-partition-2", "nvd1p2", "nvd1"]
+    assert [device.start_bytes for device in stack.devices] == [0, 34_359_758_848, None]
+    assert (stack.drives[0].transport, stack.drives[0].rotational) == ("nvme", False)
+
+
+@pytest.mark.parametrize("target", ["/", "/dev/nvd0p2", "/dev/nda0p2"])
+def test_a_drive_mounted_under_its_alias_is_found(target: str) -> None:
+    text = FREEBSD_NVME.read_text().replace("=target /home", f"=target {target}")
+    stack = snapshot_of(parse(text))
+    assert [device.name for device in stack.devices] == ["nda0p2", "nda0"]
 
 
 def test_a_pool_on_a_volume_of_a_raid_controller_has_no_trim() -> None:

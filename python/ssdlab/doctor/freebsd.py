@@ -62,7 +62,8 @@ def read_freebsd(target: str, run: Runner, *, as_root: bool, kernel: str) -> Sna
     mounts = _mounts(target, run)
     tops = [name for mount in mounts for name in _tops(mount, providers, pools)]
     if target.startswith("/dev/"):
-        tops = tops or [target.removeprefix("/dev/")]
+        name = target.removeprefix("/dev/")
+        tops = tops or [providers[name].name if name in providers else name]
     devices = list(_devices(tops, providers, run))
     memory = (run(("sysctl", "-n", "hw.physmem")) or "").strip()
     return Snapshot(
@@ -88,14 +89,14 @@ def _providers(xml: str) -> dict[str, _Provider]:
             "`ssdlab doctor --collector freebsd` prints"
         ) from error
     names = {node.get("id", ""): node.findtext("name", "") for node in mesh.iter("provider")}
-    found = {}
+    found: dict[str, _Provider] = {}
     for kind in mesh.iter("class"):
         for geom in kind.iter("geom"):
             refs = (node.find("provider") for node in geom.findall("consumer"))
             below = tuple(names[ref.get("ref", "")] for ref in refs if ref is not None)
             common = _settings(geom.find("config"))
             for node in geom.findall("provider"):
-                found[node.findtext("name", "")] = _Provider(
+                provider = _Provider(
                     name=node.findtext("name", ""),
                     kind=kind.findtext("name", ""),
                     size=_int(node.findtext("mediasize")),
@@ -104,6 +105,9 @@ def _providers(xml: str) -> dict[str, _Provider]:
                     settings={**common, **_settings(node.find("config"))},
                     below=below,
                 )
+                # nda0 has the alias nvd0, under which it may be mounted
+                aliases = (alias.text or "" for alias in node.findall("alias"))
+                found |= dict.fromkeys([provider.name, *aliases], provider)
     return found
 
 
@@ -139,7 +143,7 @@ def _tops(mount: _Mount, providers: dict[str, _Provider], pools: Mapping[str, Po
     else:
         nodes = [mount.source]
     names = [node.removeprefix("/dev/") for node in nodes]
-    return [name for name in names if name in providers]
+    return [providers[name].name for name in names if name in providers]
 
 
 def _devices(tops: list[str], providers: dict[str, _Provider], run: Runner) -> Iterator[Device]:

@@ -2,8 +2,8 @@
 
 Sources: md(4) (metadata_version "external:..."), mdadm(8); the drivers' channels for volumes
 (megaraid_sas: MEGASAS_MAX_PD_CHANNELS, mpt3sas: RAID_CHANNEL, aacraid: CONTAINER_CHANNEL) and the
-attribute raid_level of hpsa and smartpqi; smartctl(8), option -d; the JSON of storcli and perccli.
-No RAID controller was at hand: this was tested on recorded outputs only.
+attribute raid_level of hpsa and smartpqi; smartctl(8), option -d. No RAID controller was at hand:
+this was tested on recorded outputs only.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from ssdlab.storage_stack.blockdev import SYS, BlockDevice, directory_of
 from ssdlab.storage_stack.health.report import health_in
 from ssdlab.storage_stack.health.smart import Runner, get, parse_json_object
 from ssdlab.storage_stack.pseudofile import read_text
+from ssdlab.storage_stack.raid_programs import Description, ListedDrive, describe
 
 _DRIVERS: Final = frozenset(
     {"megaraid_sas", "megaraid_mbox", "mpt2sas", "mpt3sas", "hpsa", "cciss", "smartpqi", "aacraid"}
-    | {"arcmsr", "3w-sas", "3w-9xxx"}
+    | {"mpi3mr", "arcmsr", "3w-sas", "3w-9xxx"}
 )
 """Drivers of RAID controllers: MegaRAID and PERC, LSI, Smart Array, Adaptec, Areca, 3ware."""
 _VOLUME_CHANNELS: Final = {
@@ -33,20 +34,22 @@ _VOLUME_CHANNELS: Final = {
 }
 """SCSI channels on which a driver shows volumes; drives that it passes through have others."""
 _WITH_LEVEL: Final = frozenset({"hpsa", "smartpqi"})
+_BY_MODEL: Final = {"mpi3mr": re.compile(r"PERC|MegaRAID|MR\d{4}")}
+"""Drivers that show volumes and drives on the same channel: a volume has the controller's model."""
 _NUMBERED: Final = frozenset({"hpsa", "cciss", "smartpqi"})
 """Drivers whose drives smartctl does not list: they are tried as cciss,0 and upwards."""
 _NUMBERED_MAX: Final = 128
-_ADDRESS: Final = re.compile(r"(\d+):(\d+):\d+:\d+")
-_TOOLS: Final = ("storcli64", "storcli2", "storcli", "perccli64", "perccli2", "perccli")
+_ADDRESS: Final = re.compile(r"(\d+):(\d+):(\d+):\d+")
 _SMART_TYPES: Final = ("megaraid", "cciss", "aacraid", "areca", "3ware", "sssraid")
 
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume of a RAID controller: its driver, and the level if the driver reports it."""
+    """A volume of a RAID controller by its SCSI address; the level if the driver reports it."""
 
     driver: str
     host: int
+    target: int
     level: str | None = None
 
 
@@ -73,25 +76,18 @@ def volume_of(device: BlockDevice, sys: Path = SYS) -> Volume | None:
     addresses = [match for part in directory.parts if (match := _ADDRESS.fullmatch(part))]
     if device.is_partition or not addresses:
         return None
-    host, channel = int(addresses[-1][1]), int(addresses[-1][2])
+    host, channel, target = (int(addresses[-1][at]) for at in (1, 2, 3))
     driver = read_text(sys / "class" / "scsi_host" / f"host{host}" / "proc_name") or ""
     if driver not in _DRIVERS:
         return None
     level = read_text(directory / "device" / "raid_level")
     if driver in _WITH_LEVEL:
-        return Volume(driver, host, level) if level and level != "N/A" else None
+        return Volume(driver, host, target, level) if level and level != "N/A" else None
+    if driver in _BY_MODEL and not _BY_MODEL[driver].search(device.model or ""):
+        return None
     if channel not in _VOLUME_CHANNELS.get(driver, (channel,)):
         return None
-    return Volume(driver, host, level)
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What the controller's program says of a volume: `ids` of its drives, level, write cache."""
-
-    ids: frozenset[str]
-    level: str | None
-    cache: str | None
+    return Volume(driver, host, target, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +99,59 @@ class Members:
 
 
 def read_members(device: Device, volume: Volume, run: Runner) -> Members | None:
-    """The drives of a volume with their health; None if smartctl finds none."""
-    description = _describe(device.node, run)
-    numbered = volume.driver in _NUMBERED
-    found = _numbered(device, run) if numbered else _listed(device, volume, run)
-    drives = tuple(
-        drive
-        for drive in found
-        if description is None or (drive.smart_type or "").partition(",")[2] in description.ids
+    """The drives of a volume with their health; None if no program finds any.
+
+    A drive that smartctl does not reach is returned as the controller's program lists it.
+    """
+    description = describe(volume.driver, device.node, volume.target, run)
+    found = list(_found(device, volume, description, run))
+    if description is None:
+        return Members(tuple(found), None) if found else None
+    drives = []
+    for listed in description.drives:
+        mine = (drive for drive in found if _is_same(drive, listed))
+        drives.append(next(mine, None) or _unreached(device, volume, listed))
+    return Members(tuple(drives), description) if drives else None
+
+
+def _found(
+    device: Device, volume: Volume, description: Description | None, run: Runner
+) -> Iterator[Device]:
+    """The drives behind the volume's controller that smartctl reaches."""
+    if volume.driver in _NUMBERED:
+        yield from _numbered(device, run)
+    elif volume.driver == "aacraid" and description is not None:
+        for listed in description.drives:
+            if listed.address:
+                kind = f"aacraid,{volume.host},{listed.address}"
+                report = _report(device.node, kind, run)
+                if _names_model(report):
+                    yield _member(device.node, kind, device, report)
+    else:
+        yield from _listed(device, volume, run)
+
+
+def _is_same(drive: Device, listed: ListedDrive) -> bool:
+    if listed.number:
+        return (drive.smart_type or "").partition(",")[2] == listed.number
+    return listed.is_serial(drive.serial)
+
+
+def _unreached(device: Device, volume: Volume, listed: ListedDrive) -> Device:
+    """A drive of which only the controller's program knows."""
+    place = listed.place or listed.number or listed.serial
+    return Device(
+        name=f"{device.name}:{place}",
+        node=device.node,
+        layer="drive",
+        transport=volume.driver,
+        depth=device.depth + 1,
+        is_drive=True,
+        model=listed.model or None,
+        serial=listed.serial or None,
+        firmware=listed.firmware or None,
+        rotational=None if listed.is_ssd is None else not listed.is_ssd,
     )
-    return Members(drives, description) if drives else None
 
 
 def _listed(device: Device, volume: Volume, run: Runner) -> Iterator[Device]:
@@ -133,9 +172,13 @@ def _numbered(device: Device, run: Runner) -> Iterator[Device]:
     for number in range(_NUMBERED_MAX):
         kind = f"cciss,{number}"
         report = _report(device.node, kind, run)
-        if not report.get("model_name") and not report.get("scsi_model_name"):
+        if not _names_model(report):
             return
         yield _member(device.node, kind, device, report)
+
+
+def _names_model(report: dict[str, Any]) -> bool:
+    return bool(report.get("model_name") or report.get("scsi_model_name"))
 
 
 def _report(node: str, kind: str, run: Runner) -> dict[str, Any]:
@@ -166,34 +209,4 @@ def _member(node: str, kind: str, volume: Device, report: dict[str, Any]) -> Dev
 
 
 def _no_program(_: Sequence[str]) -> str | None:
-    return None
-
-
-def _describe(node: str, run: Runner) -> Description | None:
-    """The volume that the system calls `node`; None without storcli and perccli."""
-    for tool in _TOOLS:
-        printed = parse_json_object(run((tool, "/call/vall", "show", "all", "J")))
-        for controller in get(printed, "Controllers") or ():
-            found = _in_controller(get(controller, "Response Data") or {}, node)
-            if found is not None:
-                return found
-    return None
-
-
-def _in_controller(data: dict[str, Any], node: str) -> Description | None:
-    for key, properties in data.items():
-        match = re.fullmatch(r"VD(\d+) Properties", key)
-        if match is None or get(properties, "OS Drive Name") != node:
-            continue
-        number = match[1]
-        rows = next((v for k, v in data.items() if re.fullmatch(rf"/c\d+/v{number}", k)), None)
-        row = rows[0] if isinstance(rows, list) and rows else {}
-        drives = data.get(f"PDs for VD {number}") or ()
-        cache = str(get(row, "Cache") or "")
-        caches = (("WB", "write back"), ("WT", "write through"))
-        return Description(
-            ids=frozenset(str(get(drive, "DID")) for drive in drives),
-            level=get(row, "TYPE"),
-            cache=next((words for sign, words in caches if sign in cache), None),
-        )
     return None

@@ -164,7 +164,7 @@ def _raid_volume(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
         "controller": f"whose drives are among {names}",
     }.get(device.members_of, "whose drives are not visible")
     level = f"{device.array_level} " if device.array_level else ""
-    smart = [f"sudo smartctl -x {member.smartctl_target}" for member in members]
+    smart = [f"sudo smartctl -x {m.smartctl_target}" for m in members if m.smart_type]
     yield Verdict(
         code="raid-volume",
         severity="note",

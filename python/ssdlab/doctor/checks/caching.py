@@ -19,7 +19,7 @@ def judge(snapshot: Snapshot) -> Iterator[Verdict]:
     """
     for drive in snapshot.drives:
         if drive.smart_type:
-            yield from _behind_controller(drive)
+            yield from _behind_controller(snapshot, drive)
         elif is_hardware(drive):
             yield from _cache(snapshot, drive)
             yield from _scheduler(drive)
@@ -69,11 +69,22 @@ def _cache(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
         yield _through(drive)
 
 
-def _behind_controller(drive: Device) -> Iterator[Verdict]:
+_CACHE_OFF: Final = {
+    "hpsa": "ssacli ctrl slot=SLOT modify dwc=disable",
+    "cciss": "ssacli ctrl slot=SLOT modify dwc=disable",
+    "smartpqi": "ssacli ctrl slot=SLOT modify dwc=disable",
+    "aacraid": "arcconf SETCACHE 1 DEVICE CHANNEL ID wt",
+}
+_STORCLI: Final = "storcli /cALL/vALL set pdcache=off"
+
+
+def _behind_controller(snapshot: Snapshot, drive: Device) -> Iterator[Verdict]:
     """A RAID controller's battery protects its own cache, not those of its drives."""
     on = drive.health is not None and drive.health.cache_on
     if not on or is_protected(drive.model) or _has_capacitor(drive):
         return
+    above = (d.controller for d in snapshot.devices if d.controller and drive.name in d.below)
+    command = _CACHE_OFF.get(next(above, ""), _STORCLI)
     yield Verdict(
         code="member-cache-volatile",
         severity="warn",
@@ -83,8 +94,7 @@ def _behind_controller(drive: Device) -> Iterator[Verdict]:
         "the model is not known to have power-loss protection",
         costs="a power cut may lose data that fsync had confirmed: the controller's battery "
         "protects only the controller's own cache",
-        remedy="switch the drives' cache off in the controller's program, such as "
-        "storcli /cALL/vALL set pdcache=off",
+        remedy=f"switch the drives' cache off in the controller's program, such as {command}",
         proof="ssdlab witness write: see docs/experiments/witness.md",
         value=True,
     )

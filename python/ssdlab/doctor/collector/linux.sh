@@ -108,6 +108,33 @@ smartctl --scan-open 2>/dev/null | while read -r node _ kind _; do
         ;;
     esac
 done
+numbered() { # DISK: the drives of a Smart Array, from number 0 to the first that does not exist
+    number=0
+    while smartctl -i -d "cciss,$number" "$1" 2>/dev/null | grep -qi '^serial number'; do
+        run smartctl --json -x -d "cciss,$number" "$1"
+        number=$((number + 1))
+    done
+}
+host() { # DISK: the number of its SCSI host
+    path=$(cd -P "/sys/class/block/${1#/dev/}/device" 2>/dev/null && pwd)
+    path=${path##*/}
+    echo "${path%%:*}"
+}
+for disk in $disks; do
+    number=$(host "$disk")
+    case $(cat "/sys/class/scsi_host/host$number/proc_name" 2>/dev/null) in
+    hpsa | cciss | smartpqi) numbered "$disk" ;;
+    aacraid)
+        arcconf GETCONFIG 1 AL 2>/dev/null |
+            sed -n 's/.*Reported Channel,Device(T:L) *: *\([0-9]*\),\([0-9]*\)(.*/\1,\2/p' |
+            while read -r address; do
+                run smartctl --json -x -d "aacraid,$number,$address" "$disk"
+            done
+        ;;
+    esac
+done
+for tool in ssacli hpssacli hpacucli; do run "$tool" ctrl all show config detail; done
+for number in 1 2 3 4; do run arcconf GETCONFIG "$number" AL; done
 for tool in storcli64 storcli2 storcli perccli64 perccli2 perccli; do
     run "$tool" /call/vall show all J
 done

@@ -260,7 +260,11 @@ def _volume(
         cache_type=(described and described.cache) or device.cache_type,
         rotational=rotating.pop() if len(rotating) == 1 else device.rotational,
     )
-    return [above, *members.drives], []
+    silent = [drive for drive in members.drives if drive.smart_type is None]
+    name = described.program if described is not None else ""
+    why = f"only {name} knows it: smartctl does not reach it here"
+    unread = [Unread(f"health of {drive.name}", why, "smartctl(8), option -d") for drive in silent]
+    return [above, *members.drives], unread
 
 
 def _smartctl_obstacle(probes: Probes) -> str:
