@@ -92,7 +92,7 @@ def show(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Show a twin's numbers, and the source and kind of each.
+    """Show a twin's numbers, and the source of each.
 
     Kinds: datasheet, measured, fitted (to results of this drive), guessed (usual for such drives),
     inherited (from the profile that a fit started from: no result of this drive determined it).
