@@ -51,6 +51,7 @@ def test_the_profile_itself_is_printed_to_copy_and_change(
     copy.write_text(ssdlab("twin", "show", XG5, "--toml").stdout, encoding="utf-8")
     assert copy.read_text(encoding="utf-8") == profiles.load(XG5)
     assert ssdlab("twin", "check", str(copy)).returncode == 0
+    assert "toshiba-xg5 is valid" in ssdlab("twin", "check", XG5).stdout
     for option in (("--json",), ("--capacity", "8GiB")):
         assert "without --json and --capacity" in refused("twin", "show", XG5, "--toml", *option)
 

@@ -49,3 +49,27 @@ def test_wrong_options_are_one_line(refused: Refused, tmp_path: Path) -> None:
     assert "--nand is 'xlc'" in refused(*words, "--interface", "nvme", "--nand", "xlc")
     assert "--read is 'fast'" in refused(*words, "--interface", "nvme", "--read", "fast")
     assert not out.exists()
+
+
+def test_a_rate_needs_its_unit_and_an_interface_that_carries_it(
+    refused: Refused, tmp_path: Path
+) -> None:
+    words = (*NEW, "--out", tmp_path / "mine.toml")
+    assert "--read is 3500, without a unit; give 3500MB/s" in refused(*words, "--read", "3500")
+    sata = tuple("sata" if word == "nvme" else word for word in words)
+    message = refused(*sata, "--read", "3500MB/s")
+    assert "more than sata carries (580 MB/s); correct it, or --interface" in message
+
+
+def test_the_numbers_are_those_of_the_profile(ssdlab: Program, tmp_path: Path) -> None:
+    out = tmp_path / "mine.toml"
+    done = ssdlab(*NEW, "--read", "3500MB/s", "--out", out, "--json")
+    numbers = {one["key"]: one for one in json.loads(done.stdout)["numbers"]}
+    assert (numbers["link.bandwidth"]["value"], numbers["link.bandwidth"]["kind"]) == (
+        *("3535.0 MB/s", "fitted"),
+    )
+    assert numbers["link.write_command"]["kind"] == "guessed"
+    assert numbers["flash.dies_per_channel"]["value"] == 1
+    text = " ".join(ssdlab(*NEW, "--out", out).stdout.split())
+    assert "flash.dies_per_channel 1 " in text
+    assert "4 KiB random reads x64 requests/s" in text

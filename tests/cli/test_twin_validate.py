@@ -70,6 +70,7 @@ def test_the_page_has_the_tables_and_pictures(ssdlab: Program, tmp_path: Path) -
 
 def test_wrong_input_is_one_line(refused: Refused, tmp_path: Path) -> None:
     assert "no published table contains 'nothing'" in refused("twin", "validate", "nothing")
+    assert "did you mean samsung-970-evo-500" in refused("twin", "validate", "samsung-970-evo")
     assert "cannot read" in refused("twin", "validate", tmp_path / "none.toml")
     page = tmp_path / "missing" / "page.html"
     assert "existing directory" in refused("twin", "validate", "wdc-sn730-512", "--html", page)

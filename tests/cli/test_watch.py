@@ -153,3 +153,4 @@ def test_a_real_drive_is_shown_as_a_line_json_and_metrics(
     metrics = ssdlab("top", target, "--prometheus", "--every", "0.1").stdout
     assert f'ssdlab_requests_total{{device="{sample["drive"]}",op="read"}}' in metrics
     assert "exclude each other" in refused("top", target, "--json", "--prometheus")
+    assert "shown by: ssdlab watch SOCKET.control" in refused("top", "twin:toshiba-xg5")

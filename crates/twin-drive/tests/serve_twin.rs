@@ -1,4 +1,4 @@
-//! The example `serve_twin` as a program: an error is one line, whoever reads its output.
+//! The example `serve_twin` as a program: an error is one line, even if its output is closed.
 
 use std::env;
 use std::path::{Path, PathBuf};

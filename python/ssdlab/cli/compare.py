@@ -84,7 +84,7 @@ def run(
     sides: Annotated[
         list[str],
         typer.Argument(
-            metavar="A B...",
+            metavar="A B",
             help="Run folders, results folders of repeats, or JSON results of fio; separate "
             "several of one side by commas. With --interleave: targets, as for `ssdlab run`.",
             autocompletion=complete_side,

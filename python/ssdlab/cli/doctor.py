@@ -22,7 +22,7 @@ app = typer.Typer(add_completion=False)
 @app.command(name="doctor", epilog="Example: ssdlab doctor /var/lib/postgresql")
 def doctor(
     target: Annotated[
-        str, typer.Argument(metavar="[PATH|DEVICE]", help="A file, a directory or a block device.")
+        str, typer.Argument(metavar="PATH|DEVICE", help="A file, a directory or a block device.")
     ] = ".",
     *,
     files: Annotated[

@@ -27,7 +27,7 @@ MAX_PIECE_BYTES: Final = 1 << 30
 Paths = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="PATH...", help="Files, or directories that hold them.", show_default=False
+        metavar="PATH", help="Files, or directories that hold them.", show_default=False
     ),
 ]
 Device = Annotated[

@@ -27,7 +27,7 @@ def provision(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[DEVICE|twin:NAME]",
+            metavar="DEVICE|twin:NAME",
             help="A whole drive, or a twin by its name.",
             autocompletion=complete_twin,
         ),

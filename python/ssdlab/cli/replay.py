@@ -16,7 +16,7 @@ from ssdlab.runner.parameters import Parameters
 _Targets = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[TARGET]...",
+        metavar="TARGET",
         help="twin:NAME, twin:FILE.toml, a directory, or a block device (its data is lost). "
         "Without a target, statistics of the trace are printed.",
     ),

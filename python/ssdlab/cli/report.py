@@ -22,7 +22,7 @@ def report(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="RUN...",
+            metavar="RUN",
             help="Run folders, results folders, a sweep, or results of fio (JSON or logs).",
             autocompletion=options.complete_run,
         ),

@@ -69,7 +69,7 @@ def runs(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FOLDER]",
+            metavar="FOLDER",
             help=f"A results folder, as given to --out [{RESULTS}].",
             autocompletion=options.complete_run,
         ),

@@ -25,9 +25,7 @@ HISTOGRAM_ROWS: Final = 12
 def top(
     target: Annotated[
         str,
-        typer.Argument(
-            metavar="[PATH|DEVICE]", help="A block device, or a directory on the drive."
-        ),
+        typer.Argument(metavar="PATH|DEVICE", help="A block device, or a directory on the drive."),
     ] = ".",
     *,
     every: Every = 1.0,

@@ -55,7 +55,7 @@ class Control:
             self._socket.close()
             raise UsageError(
                 f"no server listens on {path} ({error.strerror}); give the control socket of a "
-                "running `ssdlab serve`"
+                "running `ssdlab serve`, by default SOCKET.control"
             ) from error
         self._answers = self._socket.makefile("rb")
 

@@ -128,7 +128,11 @@ def read(path: Path) -> Bundle:
     """
     try:
         bundle = msgspec.json.decode(read_bytes(path), type=Bundle)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read ({error.strerror}); give a file that `ssdlab twin submit` wrote"
+        ) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise UsageError(
             f"{path} is not a bundle ({error}); give a file that `ssdlab twin submit` wrote"
         ) from error

@@ -101,6 +101,11 @@ WRITES_BY: Final = ("wseqiops", "wrandiops")
 """The numbers of 4 KiB requests that a fit uses: the first that is there of each."""
 
 
+def bytes_per_s(name: str, rate: float) -> float:
+    """A number of the table as a rate in bytes/s."""
+    return rate * (1e6 if RATES[name].unit == MB else BLOCK)
+
+
 def used(names: Collection[str]) -> list[str]:
     """The numbers that a fit to these uses."""
     firsts = [next((name for name in by if name in names), "") for by in (READS_BY, WRITES_BY)]
@@ -282,7 +287,9 @@ class RatesFit:
                 changes |= Scale(key, 0.0, math.inf, 1.0).changes(start, factor)
         for op, command in (("read", now.read_command), ("write", now.write_command)):
             overhead = parse_duration(get_value(start, f"link.{op}_overhead") or "0 us")
-            changes[f"link.{op}_command"] = _time(command) if command else None
+            key = f"link.{op}_command"
+            if command != parse_duration(get_value(start, key) or "0 us"):
+                changes[key] = _time(command) if command else None
             if command > overhead:
                 changes[f"link.{op}_overhead"] = _time(command)
         if now.dies > 1:
@@ -297,9 +304,7 @@ class RatesFit:
     def _needed(self, op: Op) -> float:
         """The highest rate of reads or writes that is wanted, in bytes/s."""
         rates = [
-            value * (1e6 if RATES[name].unit == MB else BLOCK)
-            for name, value in self.wanted.items()
-            if RATES[name].op == op
+            bytes_per_s(name, value) for name, value in self.wanted.items() if RATES[name].op == op
         ]
         return max(rates, default=0.0)
 

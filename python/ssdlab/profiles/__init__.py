@@ -72,7 +72,9 @@ def read(path: Path) -> str:
     try:
         return read_text(path)
     except OSError as error:
-        raise TargetError(f"{path}: cannot read this profile ({error.strerror})") from error
+        raise TargetError(
+            f"{path}: cannot read this profile ({error.strerror}); give a file, such as mine.toml"
+        ) from error
     except UnicodeDecodeError as error:
         raise TargetError(
             f"{path}: not UTF-8 text; give a profile, which is a TOML file"

@@ -194,7 +194,10 @@ def drive_at(target: str) -> BlockDevice:
         device = device_at(path)
         return device_by_name(device.whole_disk) or device
     if not path.exists():
-        raise TargetError(f"{target} does not exist; give a block device or a directory on a drive")
+        raise TargetError(
+            f"{target} does not exist; give a block device or a directory on a drive (a served "
+            "twin is shown by: ssdlab watch SOCKET.control)"
+        )
     drives = drives_of_mount(mount_of(path))
     if len(drives) != 1:
         names = " and ".join(str(drive.node) for drive in drives)

@@ -37,7 +37,7 @@ def fit(
     results: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RESULTS...",
+            metavar="RESULTS",
             help="Runs of one drive (aging, stripe, split, steady, fsync, suite, cache), a folder "
             "with such runs, TOML or CSV tables of them, or a TOML table of iocost's numbers.",
         ),

@@ -15,7 +15,7 @@ from ssdlab.units import parse_size
 
 if TYPE_CHECKING:
     from ssdlab.fit.generic_twin import RateRange
-    from ssdlab.profiles.generic import GenericDrive
+    from ssdlab.profiles.generic import GenericDrive, Number
     from ssdlab.view import Table
 
 app = typer.Typer(add_completion=False)
@@ -29,6 +29,15 @@ OPTIONS = {
     "wseqiops": "--write-iops",
 }
 """The option of each rate."""
+TESTS = {
+    "rbps": "large reads in order",
+    "rseqiops": "4 KiB reads in order x64",
+    "rrandiops": "4 KiB random reads x64",
+    "wbps": "large writes in order",
+    "wseqiops": "4 KiB writes in order x64",
+    "wrandiops": "4 KiB random writes x64",
+}
+"""What each rate is measured by, in words."""
 
 
 @app.command(
@@ -85,7 +94,8 @@ def new(
         spare=spare,
         protected=protected,
     )
-    rates = _rates({"rbps": read, "wbps": write, "rrandiops": read_iops, "wseqiops": write_iops})
+    given = {"rbps": read, "wbps": write, "rrandiops": read_iops, "wseqiops": write_iops}
+    rates = _rates(interface, given)
     profile = make(drive, rates, f"fit of the rates given for {drive.name}")
     try:
         out.write_text(profile, encoding="utf-8")
@@ -97,27 +107,56 @@ def new(
     if json:
         from ssdlab.records import encode_json
 
-        write_out(encode_json(_document(out, drive, ranges)))
+        write_out(encode_json(_document(out, _numbers(drive, profile), ranges)))
     else:
-        _print(out, drive, ranges)
+        _print(out, _numbers(drive, profile), ranges)
 
 
-def _rates(given: dict[str, str | int | None]) -> dict[str, float]:
-    """The rates that are given, named as in `iocost.RATES`."""
-    from ssdlab.fit.iocost import parse_rate
+def _rates(interface: str, given: dict[str, str | int | None]) -> dict[str, float]:
+    """The rates that are given, named as in `iocost.RATES`.
 
-    return {
-        name: parse_rate(value, name, OPTIONS[name])
-        for name, value in given.items()
-        if value is not None
-    }
+    Raises:
+        UsageError: not a rate, or more than the interface carries.
+    """
+    from ssdlab.fit.iocost import MB, RATES, bytes_per_s, parse_rate
+    from ssdlab.fit.parameters import LINK_MAX
+
+    rates = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        option, is_rate = OPTIONS[name], RATES[name].unit == MB
+        if is_rate and str(value).strip().replace(".", "", 1).isdigit():
+            raise UsageError(f"{option} is {value}, without a unit; give {value}MB/s, for example")
+        rates[name] = parse_rate(value, name, option)
+        if bytes_per_s(name, rates[name]) > LINK_MAX[interface]:
+            raise UsageError(
+                f"{option} is {value}: more than {interface} carries "
+                f"({LINK_MAX[interface] / 1e6:.0f} MB/s); correct it, or --interface"
+            )
+    return rates
 
 
-def _print(out: Path, drive: GenericDrive, ranges: list[RateRange]) -> None:
+def _numbers(drive: GenericDrive, profile: str) -> list[Number]:
+    """The numbers of usual drives, with the values and kinds that the fit to the rates gave."""
+    from dataclasses import replace
+
+    from ssdlab.profiles.generic import numbers
+    from ssdlab.profiles.toml_edit import list_values
+
+    entries = {entry["key"]: entry for entry in list_values(profile)}
+    return [
+        replace(one, value=entries[one.key]["value"], kind=entries[one.key]["kind"])
+        for one in numbers(drive)
+        if one.key in entries
+    ]
+
+
+def _print(out: Path, numbers: list[Number], ranges: list[RateRange]) -> None:
     from ssdlab.report.table import print_table
 
     console = Console()
-    print_table(_numbers_table(drive), console)
+    print_table(_numbers_table(numbers), console)
     print_table(_rates_table(ranges), console)
     console.print(_conclusion(ranges, out), markup=False, highlight=False, soft_wrap=True)
 
@@ -137,11 +176,10 @@ def _measure_ranges(
         return rate_ranges(profile, drive, rates, DRAWS, report)
 
 
-def _document(out: Path, drive: GenericDrive, ranges: list[RateRange]) -> dict[str, Any]:
+def _document(out: Path, numbers: list[Number], ranges: list[RateRange]) -> dict[str, Any]:
     from dataclasses import asdict
 
     from ssdlab.fit.iocost import RATES
-    from ssdlab.profiles.generic import numbers
 
     findings = {
         one.name: {
@@ -153,30 +191,35 @@ def _document(out: Path, drive: GenericDrive, ranges: list[RateRange]) -> dict[s
         }
         for one in ranges
     }
-    rows = [asdict(one) for one in numbers(drive)]
+    rows = [asdict(one) for one in numbers]
     return {"profile": str(out), "numbers": rows, "draws": DRAWS, "findings": findings}
 
 
-def _numbers_table(drive: GenericDrive) -> Table:
-    from ssdlab.profiles.generic import numbers
+def _numbers_table(numbers: list[Number]) -> Table:
     from ssdlab.view import Column, Table
 
     columns = (
         Column("Key", numeric=False),
         Column("Value"),
-        Column("Real drives"),
+        Column("Range of real drives"),
         Column("Kind", numeric=False),
     )
     rows = [
         (
             one.key,
-            str(one.value),
+            _value(one.value),
             "" if one.low == one.high else f"{one.low} to {one.high}",
             one.kind,
         )
-        for one in numbers(drive)
+        for one in numbers
     ]
     return Table(columns, tuple(rows))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _rates_table(ranges: list[RateRange]) -> Table:
@@ -186,13 +229,13 @@ def _rates_table(ranges: list[RateRange]) -> Table:
 
     columns = (
         Column("Rate", numeric=False),
-        Column("", numeric=False),
+        Column("Unit", numeric=False),
         Column("Twin"),
         Column("Drives like it"),
     )
     rows = [
         (
-            one.name,
+            TESTS[one.name],
             RATES[one.name].unit,
             _digits(one.value),
             f"{number(float(_digits(one.low)))} to {number(float(_digits(one.high)))}",
@@ -209,7 +252,7 @@ def _digits(value: float) -> str:
 def _conclusion(ranges: list[RateRange], out: Path) -> str:
     widest = max(ranges, key=lambda one: one.high / one.low)
     return (
-        f" {out}: the profile. Drives with the same data sheet differ: in {widest.name} "
+        f" {out}: the profile. Drives with the same data sheet differ: in {TESTS[widest.name]}, "
         f"by a factor of up to {widest.high / widest.low:.1f}. Measure yours, and use "
         "`ssdlab twin fit`."
     )

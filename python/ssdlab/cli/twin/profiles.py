@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -91,7 +92,7 @@ def show(
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Show a twin's numbers, and the source and kind of each.
+    """Show a twin's numbers, and the source of each.
 
     Kinds: datasheet, measured, fitted (to results of this drive), guessed (usual for such drives),
     inherited (from the profile that a fit started from: no result of this drive determined it).
@@ -135,19 +136,23 @@ def print_inherited(profile: str, console: Console) -> None:
 
 @app.command(name="check", epilog="Example: ssdlab twin check mine.toml")
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A profile in TOML.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A profile in TOML, or a name from `twin list`.")
+    ],
     *,
     capacity: options.Capacity = None,
     json: options.Json = False,
 ) -> None:
     """Check a profile: names the first key that is wrong and what it may be (status 2)."""
-    text, scaled = profiles.read(file), options.size_of(capacity)
+    is_file = os.path.exists(file)  # noqa: PTH110 -- Path.exists raises for a name that is too long
+    text = profiles.read(Path(file)) if is_file else profiles.load(file)
+    scaled = options.size_of(capacity)
     from ssdlab.device import describe_twin
     from ssdlab.profiles.toml_edit import inherited_keys
 
-    twin = describe_twin(str(file), text, scaled)
+    twin = describe_twin(file, text, scaled)
     if json:
-        _print_json({"name": str(file), **twin, "inherited": inherited_keys(text)})
+        _print_json({"name": file, **twin, "inherited": inherited_keys(text)})
         return
     console = Console()
     console.print(

@@ -42,7 +42,7 @@ _INTERFACES = {"nvme": "nvme", "sata": "sata"}
 def twin_for(
     target: Annotated[
         str | None,
-        typer.Argument(metavar="[PATH|DEVICE]", help="A block device, or a directory on a drive."),
+        typer.Argument(metavar="PATH|DEVICE", help="A block device, or a directory on a drive."),
     ] = None,
     *,
     model: Annotated[
@@ -64,6 +64,10 @@ def twin_for(
 
     if (target is None) == (model is None):
         raise UsageError("give either a drive (a device or a directory on it) or --model TEXT")
+    if model is not None and not model.strip():
+        raise UsageError(
+            "--model is empty; give a drive's model, such as 'Samsung SSD 980 PRO 2TB'"
+        )
     if model is None and (capacity or interface):
         raise UsageError("--capacity and --interface are for --model: a drive reports its own")
     drives = drives_at(str(target)) if model is None else [_facts(model, capacity, interface)]

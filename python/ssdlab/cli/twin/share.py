@@ -31,7 +31,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 def submit(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Runs of one drive, or a folder with such runs."),
+        typer.Argument(metavar="RUN", help="Runs of one drive, or a folder with such runs."),
     ],
     *,
     out: Annotated[Path, typer.Option(help="File for the bundle.")],

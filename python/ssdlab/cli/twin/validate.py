@@ -25,7 +25,7 @@ def validate(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME|FILE]...",
+            metavar="NAME|FILE",
             help="Drives of the tables (default: all), your own profile, or your own table.",
         ),
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 import signal
 import tomllib
@@ -115,9 +116,11 @@ def _require_known(names: Sequence[str], rows: Sequence[Row]) -> None:
     known = sorted({row.name for row in rows})
     for name in names:
         if name not in known:
-            raise UsageError(
-                f"no published table contains {name!r}; give one of {', '.join(known)}"
+            near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.5)
+            hint = (
+                f"did you mean {' or '.join(near)}?" if near else f"give one of {', '.join(known)}"
             )
+            raise UsageError(f"no published table contains {name!r}; {hint}")
 
 
 def _of_profile(profile: str, rows: Sequence[tuple[Row, str]]) -> list[tuple[Row, str]]:
