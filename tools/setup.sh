@@ -149,7 +149,7 @@ download() {
     fi
     mkdir -p "$apt/lists/partial" "$apt/archives/partial" partial
     touch "$apt/status"
-    echo "deb $mirror $1 main" >"$apt/sources.list"
+    echo "deb $mirror $1 main$([ "$2" != zfs-dkms ] || echo " contrib")" >"$apt/sources.list"
     printf '%s "%s";\n' Dir::State "$apt" Dir::State::status "$apt/status" Dir::Cache "$apt" \
         Dir::Cache::archives "$PWD" Dir::Etc::sourcelist "$apt/sources.list" \
         Dir::Etc::sourceparts - Acquire::Languages none APT::Sandbox::User root >"$apt/apt.conf"
@@ -158,6 +158,7 @@ download() {
     apt-get update -o APT::Update::Error-Mode=any || return
     case $1 in
     linux-image-*) apt-get download "$(apt-cache depends "$1" | sed -n 's/^ *Depends: //p')" ;;
+    zfs-dkms) apt-get download "$@" ;; # what it depends on would be a compiler
     *) apt-get install --yes --download-only --no-install-recommends "$@" ;;
     esac
 }
@@ -197,6 +198,33 @@ guest() {
     unpack fio trixie fio # writes with placement handles since 3.35
 }
 
+# ZFS's modules for the kernel of linux-6.1, built here (takes minutes), and its programs.
+guest_zfs() {
+    local guest=$PWD/build/guest kernel src
+    guest
+    # shellcheck disable=SC2012 # Debian's names have no blanks
+    kernel=$(ls "$guest/linux-6.1/boot" | sed -n 's/^vmlinuz-//p')
+    [ -z "$(find "$guest/zfs" -name zfs.ko 2>/dev/null)" ] || return 0
+    unpack zfs bookworm zfs-dkms zfsutils-linux libnvpair3linux libuutil3linux libzfs4linux \
+        libzpool5linux "linux-headers-$kernel" "linux-headers-${kernel%-cloud-amd64}-common" \
+        linux-kbuild-6.1
+    src=$guest/zfs/usr/src
+    [ -d "$src" ] || return 1
+    say "building ZFS for Linux $kernel (takes minutes)"
+    sed -i "s#/usr/src#$src#" "$src/linux-headers-$kernel/Makefile"
+    (
+        cd "$src"/zfs-*/
+        ./configure --disable-dependency-tracking --with-config=kernel \
+            --with-linux="$src/linux-headers-${kernel%-cloud-amd64}-common" \
+            --with-linux-obj="$src/linux-headers-$kernel"
+        make -j"$(nproc)"
+        mkdir -p "$guest/zfs/lib/modules/$kernel"
+        strip --strip-debug module/*/*.ko
+        cp module/*/*.ko "$guest/zfs/lib/modules/$kernel"
+    ) >"$guest/zfs.log" 2>&1 || die "ZFS could not be built (needs gcc-12 and make): $guest/zfs.log"
+    rm -rf "$src" "$guest/zfs/usr/lib/linux-kbuild-6.1"
+}
+
 rust_lints() {
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
         die "make lint needs rustfmt and clippy: rustup component add rustfmt clippy;" \
@@ -210,8 +238,9 @@ packages) packages "${2:?usage: tools/setup.sh packages build | test | site | li
 native) native ;;
 test-tools) test_tools ;;
 guest) guest ;;
+guest-zfs) guest_zfs ;;
 debootstrap) apt_install debootstrap ;;
 apt-source) apt_source "${2:?usage: tools/setup.sh apt-source LABEL}" ;;
 rust-lints) rust_lints ;;
-*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | guest | rust-lints" ;;
+*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | guest | guest-zfs | rust-lints" ;;
 esac

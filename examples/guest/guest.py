@@ -60,14 +60,19 @@ def content(linux: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     yield from programs()
 
 
-def modules(linux: Path, names: tuple[str, ...], folder: Path) -> Iterator[tuple[str, Path]]:
+def modules(
+    linux: Path, names: tuple[str, ...], folder: Path, more: tuple[Path, ...] = ()
+) -> Iterator[tuple[str, Path]]:
     """Modules of a kernel and their dependencies, and `modules/order`, the order to load them in.
+
+    `more` are folders with modules that the kernel's packages lack.
 
     Decompresses them into `folder`. A module that the kernel has built in has no file.
     """
     files = {
         file.name.partition(".")[0].replace("-", "_"): file
-        for file in linux.glob("**/lib/modules/**/*.ko*")
+        for place in (linux, *more)
+        for file in place.glob("**/lib/modules/**/*.ko*")
     }
     plain = folder / "modules"
     plain.mkdir()
@@ -104,9 +109,9 @@ def programs(names: tuple[str, ...] = PROGRAMS) -> Iterator[tuple[str, Path]]:
             yield library.lstrip("/"), Path(library)
 
 
-def tool(name: str) -> Path:
-    """A program of the folder `tools`."""
-    folder = packages("tools")
+def tool(name: str, of: str = "tools") -> Path:
+    """A program of the folder `tools`, or another."""
+    folder = packages(of)
     places = ":".join(str(folder / place) for place in ("usr/sbin", "sbin", "usr/bin", "bin"))
     program = shutil.which(name, path=places)
     if program is None:
@@ -114,9 +119,9 @@ def tool(name: str) -> Path:
     return Path(program)
 
 
-def tool_with_libraries(name: str) -> Iterator[tuple[str, Path]]:
+def tool_with_libraries(name: str, of: str = "tools") -> Iterator[tuple[str, Path]]:
     """A program of the folder `tools`, with libraries from there or else from the host."""
-    program, folder = tool(name), packages("tools")
+    program, folder = tool(name, of), packages(of)
     there = {"LD_LIBRARY_PATH": ":".join(str(folder / each) for each in LIBRARIES)}
     told = subprocess.run(
         ["ldd", str(program)],

@@ -26,6 +26,7 @@ from twins import SSDLAB, counts, served, twin
 
 TOOLS = ("nvme", "mdadm", "mdmon", "cryptsetup", "dmsetup", "smartctl")
 FIRST = ("virtio_pci", "virtio_blk", "virtio_net", "nvme-tcp")
+ZFS_TOOLS = ("zpool", "zfs", "zdb")
 LAYERS = ("raid1", "raid10", "raid456", "dm-crypt", "xts", "ecb")
 # Words of `ssdlab serve`, and keys of the profile.
 Manner = tuple[tuple[str, ...], dict[str, str]]
@@ -52,6 +53,7 @@ CASES: dict[str, dict[str, dict[str, str]]] = {
     "layers": {},
     "power": {},
     "firmware": {"fourth": {}},
+    "zfs": {},
     "stripe": {"stripe": {}},
     "spare": {"spare": SMALL},
     "fsync": {
@@ -121,7 +123,8 @@ def main() -> int:
             words.append(f"twin={each},{twin(profile, folder / each, manner, undo)}")
         words.append(f"witness={witness(folder, undo)}")
         said: list[bytes] = []
-        is_well = run(prepared(linux, folder, " ".join(words)), said.append)
+        command = prepared(linux, folder, " ".join(words), with_zfs="zfs" in cases)
+        is_well = run(command, said.append)
         told = b"".join(said).decode(errors="replace")
         return 0 if is_well and ("spare" not in cases or is_spare(told, folder / "spare")) else 1
 
@@ -152,18 +155,21 @@ def witness(folder: Path, undo: ExitStack) -> str:
     return served([*words, *cuts], r"witness on \S+:(\d+)", folder / "witness.told", undo)[1]
 
 
-def prepared(linux: Path, folder: Path, words: str) -> list[str]:
+def prepared(linux: Path, folder: Path, words: str, *, with_zfs: bool) -> list[str]:
     """The command that runs the guest; its root is a read-only drive."""
     initramfs, root = folder / "initramfs", folder / "root"
+    names, more = (*FIRST, *LAYERS), ()
+    if with_zfs:
+        names, more = (*names, "zfs"), (packages("zfs"),)
     first = dict(
         [
             ("init", Path(__file__).with_name("init-image")),
             ("bin/busybox", tool("busybox")),
-            *modules(linux, (*FIRST, *LAYERS), folder),
+            *modules(linux, names, folder, more),
         ]
     )
     initramfs.write_bytes(archive(first))
-    image.make(content(folder), folder / "tree", root)
+    image.make(content(folder, with_zfs=with_zfs), folder / "tree", root)
     command = machine(linux, initramfs, f"clearcpuid=cx16 {words}")
     # NumPy asks for cmpxchg16b; the kernel alone must not use it, see `guest.machine`. With AVX2 as
     # QEMU 7.2 has it NumPy sorts wrongly.
@@ -176,13 +182,15 @@ def prepared(linux: Path, folder: Path, words: str) -> list[str]:
     ]
 
 
-def content(folder: Path) -> Iterator[tuple[str, Path]]:
+def content(folder: Path, *, with_zfs: bool) -> Iterator[tuple[str, Path]]:
     """Files of the guest's root besides Python: the path in the guest, the file on the host."""
     yield "init-inside", Path(__file__).with_name("init-inside")
     yield "bin/busybox", tool("busybox")
     yield "secret", folder / "secret"
     for name in TOOLS:
         yield from tool_with_libraries(name)
+    for name in ZFS_TOOLS if with_zfs else ():
+        yield from tool_with_libraries(name, "zfs")
     yield from programs()
     yield from image.commands(folder)
 

@@ -198,7 +198,7 @@ def test_collector_scripts_are_printed_and_their_output_is_judged(
     done = ssdlab("doctor", "--recorded", recording, "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["stack"]["kernel"] == "FreeBSD 14.1-RELEASE"
-    assert "give linux or freebsd" in refused("doctor", "--collector", "plan9")
+    assert "give linux, freebsd, windows" in refused("doctor", "--collector", "plan9")
 
 
 def test_remember_ends_with_status_1_if_something_is_worse(

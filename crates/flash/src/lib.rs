@@ -8,6 +8,7 @@ mod config;
 mod counters;
 mod ftl;
 mod in_flight;
+mod mirror;
 mod nand;
 mod read_ahead;
 mod read_plan;
@@ -20,6 +21,7 @@ pub use config::{
 };
 pub use counters::Counters;
 pub use ftl::{LostUnit, Service, Superblock, SuperblockState, Wear};
+pub use mirror::Mirror;
 pub use nand::{Geometry, Timing};
 pub use ssd::{PowerCut, Ssd, Temperature, UnitLocation};
 pub use study::Study;

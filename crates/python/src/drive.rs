@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ssdlab_device::Device;
-use ssdlab_flash::Ssd;
+use ssdlab_flash::{Mirror, Ssd};
 use ssdlab_time::Nanos;
 use ssdlab_uring::{NullDevice, OpenError, OpenOptions, SyncDevice, UringDevice};
 use ssdlab_workload::{Job, JobError, Outcome, Watch, rest, run, run_queues, run_threads};
@@ -18,6 +18,7 @@ use crate::watch::PyWatch;
 
 enum Kind {
     Twin(Box<Ssd>),
+    Mirror(Box<Mirror>),
     Uring(Box<UringDevice>, OpenOptions),
     Sync(Box<SyncDevice>, OpenOptions),
     Null(Box<NullDevice>),
@@ -28,6 +29,7 @@ macro_rules! each {
     ($kind:expr, $device:ident => $done:expr) => {
         match $kind {
             Kind::Twin($device) => $done,
+            Kind::Mirror($device) => $done,
             Kind::Uring($device, _) => $done,
             Kind::Sync($device, _) => $done,
             Kind::Null($device) => $done,
@@ -62,6 +64,25 @@ impl Drive {
     fn twin(profile: &str, capacity_bytes: Option<u64>, seed: u64) -> PyResult<Self> {
         let profile = load(profile, capacity_bytes)?;
         Ok(Self::new(Kind::Twin(Box::new(Ssd::new(&profile, seed)))))
+    }
+
+    /// Two new twins as RAID 1.
+    #[staticmethod]
+    #[pyo3(signature = (profile, capacity_bytes=None, *, seed=0))]
+    fn mirror(profile: &str, capacity_bytes: Option<u64>, seed: u64) -> PyResult<Self> {
+        let profile = load(profile, capacity_bytes)?;
+        Ok(Self::new(Kind::Mirror(Box::new(Mirror::new(&profile, seed)))))
+    }
+
+    /// Copies all of a mirror's first twin to the second; returns whether this is a mirror.
+    fn resync(&self, py: Python<'_>) -> bool {
+        py.detach(|| match &mut *self.lock() {
+            Kind::Mirror(mirror) => {
+                mirror.resync();
+                true
+            }
+            _ => false,
+        })
     }
 
     /// Opens a file or block device. `options` is JSON text with the fields of `OpenOptions`; `by`
@@ -146,14 +167,24 @@ impl Drive {
     fn temperature(&self, py: Python<'_>) -> Option<(f64, Option<f64>)> {
         py.detach(|| match &*self.lock() {
             Kind::Twin(ssd) => ssd.temperature().map(|now| (now.celsius, now.limit)),
-            Kind::Uring(..) | Kind::Sync(..) | Kind::Null(_) => None,
+            Kind::Mirror(_) | Kind::Uring(..) | Kind::Sync(..) | Kind::Null(_) => None,
         })
     }
 
-    /// The counters of a twin, by name; `None` for a real drive.
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    /// The counters of a twin, by name; `None` for a real drive. Those of a mirror are of its twin
+    /// `member`, 0 or 1.
+    #[pyo3(signature = (member=0))]
+    fn counters<'py>(
+        &self,
+        py: Python<'py>,
+        member: usize,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
         let counters = py.detach(|| match &*self.lock() {
             Kind::Twin(ssd) => Some((*ssd.counters(), ssd.wear(), ssd.service())),
+            Kind::Mirror(mirror) => {
+                let ssd = &mirror.members()[member.min(1)];
+                Some((*ssd.counters(), ssd.wear(), ssd.service()))
+            }
             Kind::Uring(..) | Kind::Sync(..) | Kind::Null(_) => None,
         });
         let Some((counters, wear, service)) = counters else { return Ok(None) };
@@ -187,7 +218,7 @@ impl Drive {
         let (capacity_bytes, sector_bytes, queue_depth) = each!(&kind, device => {
             (device.capacity_bytes(), device.sector_bytes(), device.queue_depth())
         });
-        let is_virtual = matches!(kind, Kind::Twin(_));
+        let is_virtual = matches!(kind, Kind::Twin(_) | Kind::Mirror(_));
         let engine = kind.engine();
         Self {
             kind: Arc::new(Mutex::new(kind)),
@@ -207,8 +238,10 @@ impl Drive {
     fn run_detached(&self, job: &Job, watch: &mut PyWatch) -> Result<Outcome, NativeError> {
         let mut look = |progress| watch.look(progress);
         let kind = &mut *self.lock();
-        if let Kind::Twin(ssd) = kind {
-            ssd.set_writes_zeros(self.writes_zeros);
+        match kind {
+            Kind::Twin(ssd) => ssd.set_writes_zeros(self.writes_zeros),
+            Kind::Mirror(mirror) => mirror.set_writes_zeros(self.writes_zeros),
+            Kind::Uring(..) | Kind::Sync(..) | Kind::Null(_) => {}
         }
         each!(kind, device => job.check(&**device))?;
         if job.threads == 1 {
@@ -230,9 +263,9 @@ impl Drive {
                 }
                 Ok(run_queues(&mut **ssd, job, &mut look)?)
             }
-            Kind::Null(_) => {
+            Kind::Mirror(_) | Kind::Null(_) => {
                 let (field, given) = ("threads", job.threads.to_string());
-                let allowed = "1 for the null device".to_owned();
+                let allowed = "1 for a mirror and for the null device".to_owned();
                 Err(JobError { field, given, allowed }.into())
             }
         }
@@ -243,6 +276,7 @@ impl Kind {
     fn engine(&self) -> String {
         let mut words = match self {
             Self::Twin(_) => vec!["twin"],
+            Self::Mirror(_) => vec!["mirror"],
             Self::Uring(..) => vec!["io_uring"],
             Self::Sync(..) => vec!["sync"],
             Self::Null(_) => vec!["null"],

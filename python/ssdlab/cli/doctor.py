@@ -44,7 +44,10 @@ def doctor(
         ),
     ] = None,
     collector: Annotated[
-        str, typer.Option(metavar="linux|freebsd", help="Print a script for --recorded, and exit.")
+        str,
+        typer.Option(
+            metavar="linux|freebsd|windows", help="Print a script for --recorded, and exit."
+        ),
     ] = "",
     remember: Annotated[
         bool,

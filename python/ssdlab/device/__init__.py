@@ -34,7 +34,7 @@ from ssdlab.device.real import (
     verify,
 )
 from ssdlab.device.traces import Replay, TraceStatistics, read_trace_statistics
-from ssdlab.device.twins import ServeOptions, describe_twin, open_twin, serve
+from ssdlab.device.twins import ServeOptions, describe_twin, open_mirror, open_twin, serve
 
 __all__ = [
     "OPS",
@@ -78,6 +78,7 @@ __all__ = [
     "nop_rate",
     "open_engine",
     "open_memory",
+    "open_mirror",
     "open_null",
     "open_real",
     "open_twin",

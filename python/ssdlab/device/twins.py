@@ -31,6 +31,18 @@ def open_twin(
         return Drive.twin(profile, capacity_bytes, seed=seed)
 
 
+def open_mirror(
+    name: str, profile: str, capacity_bytes: int | None = None, *, seed: int = 0
+) -> Drive:
+    """Two new twins of a profile as RAID 1, each scaled to `capacity_bytes` if given.
+
+    Raises:
+        TargetError: as `open_twin`.
+    """
+    with _errors_with_name(name, capacity_bytes):
+        return Drive.mirror(profile, capacity_bytes, seed=seed)
+
+
 def describe_twin(name: str, profile: str, capacity_bytes: int | None = None) -> dict[str, Any]:
     """Describes a profile's twin: model, sizes in bytes, number of dies, spare and more.
 

@@ -14,7 +14,8 @@ with a space:
     =end                             the last line: the script was not interrupted
 
 `linux` records the files and runs the commands that the doctor itself would: they are put into a
-temporary directory and read by the same code. `freebsd` is read by `freebsd`.
+temporary directory and read by the same code. `freebsd` is read by `freebsd`. The script for
+Windows writes JSON, which `windows` reads.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from ssdlab.storage_stack.zfs import read_pools
 
 SIGNATURE: Final = "=ssdlab-collector "
 SYSTEMS: Final = ("linux", "freebsd")
+_SCRIPTS: Final = {"linux": "linux.sh", "freebsd": "freebsd.sh", "windows": "windows.ps1"}
 _ROOTS: Final = frozenset({"sys", "proc", "etc", "run"})
 _STATVFS: Final = "stat -f -c %S %b %a "
 
@@ -66,9 +68,9 @@ def script(system: str) -> str:
     Raises:
         UsageError: the system has none.
     """
-    if system not in SYSTEMS:
-        raise UsageError(f"{system} has no collector; give {' or '.join(SYSTEMS)}")
-    return files("ssdlab.doctor.collector").joinpath(f"{system}.sh").read_text("utf-8")
+    if system not in _SCRIPTS:
+        raise UsageError(f"{system} has no collector; give {', '.join(_SCRIPTS)}")
+    return files("ssdlab.doctor.collector").joinpath(_SCRIPTS[system]).read_text("utf-8")
 
 
 def is_recording(text: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from ssdlab.doctor.collected import is_recording, parse, snapshot_of
 from ssdlab.doctor.history import Changes, remember
 from ssdlab.doctor.read_map import Budget, read_map
 from ssdlab.doctor.report import Report
+from ssdlab.doctor.windows import is_windows, read_windows
 from ssdlab.errors import DeviceFailure, TargetError, UsageError
 from ssdlab.input_files import read_bytes
 from ssdlab.records import utc_now
@@ -52,11 +54,13 @@ def read_recorded(path: Path) -> Snapshot:
         text = read_bytes(path)
         if is_recording(text):
             return snapshot_of(parse(text.decode("utf-8", "replace")))
-        printed: Any = msgspec.json.decode(text)
+        printed: Any = msgspec.json.decode(text.removeprefix(BOM_UTF8))
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(
             f"{path} cannot be read ({error}); give the output of --json or of a collector script"
         ) from error
+    if is_windows(printed):
+        return read_windows(printed)
     stack = printed.get("stack", printed) if isinstance(printed, dict) else printed
     return decode(msgspec.json.encode(stack))
 

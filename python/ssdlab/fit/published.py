@@ -22,7 +22,7 @@ from typing import Any, Final, Literal
 
 from ssdlab import profiles
 from ssdlab.analysis.evidence import Evidence
-from ssdlab.device import Drive, Job, open_twin, run_job
+from ssdlab.device import Drive, Job, Outcome, open_mirror, open_twin, run_job
 from ssdlab.experiments.fragments import analysis as fragments_analysis
 from ssdlab.experiments.fragments import measure as fragments
 from ssdlab.experiments.fsync import analysis as fsync_analysis
@@ -66,32 +66,65 @@ def steady_rate(profile: str, visible_gb: int, past: Past, scale: float = SCALE)
     Raises:
         TargetError: the profile is invalid.
     """
-    drive = _FilledDrive(profile, VISIBLE[visible_gb], scale)
-    if past == "aged":
-        drive.write_randomly(drive.visible, 2.0)
-        drive.write_randomly(drive.area, 2.0)
-    else:
-        drive.write_randomly(drive.area, HALF_HOUR - 1.0)
+    drive = ProvisionedDrive(profile, VISIBLE[visible_gb], scale)
+    drive.fill()
+    drive.give_past(past)
     return drive.write_randomly(drive.area, 1.0)
 
 
-class _FilledDrive:
-    """A twin of the given visible capacity in bytes, filled sequentially."""
+class ProvisionedDrive:
+    """A new twin of the given visible capacity in bytes, or two as RAID 1.
 
-    def __init__(self, profile: str, visible: int, scale: float) -> None:
+    `last` is the outcome of the last job.
+    """
+
+    last: Outcome
+    interval_us = 60_000_000
+
+    def __init__(self, profile: str, visible: int, scale: float, *, mirrored: bool = False) -> None:
         text = set_value(profile, "drive.capacity", f"{visible // 1024} KiB")
         text = set_value(text, "ftl.spare", 1 - visible / FLASH)
         self.visible, self.area = (
             int(size * scale) // FILL_BLOCK * FILL_BLOCK for size in (visible, AREA)
         )
-        self.drive: Drive = open_twin("published", text, self.visible)
+        opened = open_mirror if mirrored else open_twin
+        self.drive: Drive = opened("published", text, self.visible)
         self.jobs = 0
-        self._write("sequential", FILL_BLOCK, self.visible, self.visible)
+
+    def fill(self) -> None:
+        """Writes the whole drive in order."""
+        self.write_in_order(self.visible)
+
+    def give_past(self, past: Past) -> None:
+        """Writes what the published test is assumed to have written before."""
+        if past == "aged":
+            self.write_randomly(self.visible, 2.0)
+            self.write_randomly(self.area, 2.0)
+        else:
+            self.write_randomly(self.area, HALF_HOUR - 1.0)
+
+    def write_in_order(self, length: int) -> float:
+        """Writes the first `length` bytes in order; returns bytes per second."""
+        return FILL_BLOCK * self._run("sequential", FILL_BLOCK, length, length)
+
+    def trim_beyond_area(self) -> None:
+        """Trims all but the area."""
+        job = Job(
+            op="trim",
+            pattern="sequential",
+            offset_bytes=self.area,
+            length_bytes=self.visible - self.area,
+            block_bytes=FILL_BLOCK,
+            amount_bytes=self.visible - self.area,
+            queue_depth=32,
+        )
+        self.last = run_job(self.drive, job)
 
     def write_randomly(self, length: int, times: float) -> SteadyRate:
         """Writes `times` x `length` bytes at random addresses in the first `length` bytes."""
         before = self._counts()
-        per_s = self._write("random", BLOCK, length, int(times * length) // BLOCK * BLOCK)
+        amount = int(times * length) // BLOCK * BLOCK
+        per_s = self._run("random", BLOCK, length, amount)
         host, own, moved = (now - then for now, then in zip(self._counts(), before, strict=True))
         return SteadyRate(per_s, (own + moved) / host)
 
@@ -100,7 +133,7 @@ class _FilledDrive:
         assert counters is not None, "a twin counts"
         return [counters[key] for key in COUNTED]
 
-    def _write(
+    def _run(
         self, pattern: Literal["sequential", "random"], block: int, length: int, amount: int
     ) -> float:
         """Runs one write job; returns its requests per second."""
@@ -113,10 +146,10 @@ class _FilledDrive:
             amount_bytes=amount,
             queue_depth=32,
             seed=self.jobs,
-            interval_us=60_000_000,
+            interval_us=self.interval_us,
         )
-        result = run_job(self.drive, job)
-        return result.requests / result.seconds
+        self.last = run_job(self.drive, job)
+        return self.last.requests / self.last.seconds
 
 
 MIB: Final = 1 << 20

@@ -72,6 +72,11 @@ impl Ssd {
         if buffer.power_loss_protection { 0 } else { buffer.size / self.unit_bytes() }
     }
 
+    /// The number of requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
     /// When the next request in flight completes.
     pub fn next_completion(&self) -> Option<Nanos> {
         self.in_flight.next()

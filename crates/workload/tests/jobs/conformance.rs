@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use ssdlab_device::{Device, DeviceError, Interval, Lba, Op, Request, Wait};
-use ssdlab_flash::Ssd;
+use ssdlab_flash::{Mirror, Profile, Ssd};
 use ssdlab_time::Nanos;
 use ssdlab_uring::{OpenOptions, UringDevice};
 use ssdlab_workload::{Arrival, Job, PatternKind, Progress, Sync, rest, run};
@@ -297,6 +297,12 @@ fn sata() -> Ssd {
 #[test]
 fn a_twin_keeps_the_contract() {
     keeps_the_contract(sata());
+}
+
+#[test]
+fn a_mirror_of_twins_keeps_the_contract() {
+    let profile = include_str!("../../../flash/tests/drives/small.toml");
+    keeps_the_contract(Mirror::new(&Profile::from_toml(profile).unwrap(), 0));
 }
 
 #[test]

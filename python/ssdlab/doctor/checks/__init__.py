@@ -10,6 +10,7 @@ Pure functions: a snapshot read on one machine can be checked on another.
     attached    arrays, paths, links, loop and virtual disks
     zfs         pools: blocks, synchronous writes, log drives, the ARC
     files       fragments, and regions that read slowly
+    windows     the words of verdicts on Windows
     drives      power-loss protection and flash size by drive model
 """
 
@@ -18,7 +19,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from ssdlab.doctor.checks import attached, caching, discard, files, layout, room, wear, zfs
+from ssdlab.doctor.checks import (
+    attached,
+    caching,
+    discard,
+    files,
+    layout,
+    room,
+    wear,
+    windows,
+    zfs,
+)
 from ssdlab.doctor.checks.verdict import SEVERITIES, Severity, Verdict
 from ssdlab.records import Finding
 from ssdlab.snapshot import Snapshot
@@ -34,6 +45,9 @@ _CHECKS: Final[tuple[Callable[[Snapshot], Iterator[Verdict]], ...]] = (
 def judge(snapshot: Snapshot) -> list[Verdict]:
     """All verdicts, the worst first, otherwise in the order of the checks."""
     verdicts = [verdict for check in _CHECKS for verdict in check(snapshot)]
+    if snapshot.kernel.startswith("Windows"):
+        letter = snapshot.target[:1]
+        verdicts = [windows.in_windows_words(verdict, letter) for verdict in verdicts]
     return sorted(verdicts, key=lambda verdict: SEVERITIES.index(verdict.severity))
 
 
