@@ -6,8 +6,8 @@ use ssdlab_time::Nanos;
 use super::{Ssd, Temperature};
 use crate::config::ReadsBack;
 use crate::counters::Counters;
-use crate::ftl::{Location, Lpn, Service, Superblock, Wear};
-use crate::nand::Place;
+use crate::ftl::{LastWrite, Location, Lpn, Service, Superblock, Wear};
+use crate::nand::{ActivityLog, DieActivity, Place};
 
 /// Where the current content of a mapping unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +98,38 @@ impl Ssd {
     /// Free bytes in a stream's open superblock; 0 if streams are not separated.
     pub fn stream_room(&self, stream: u32) -> u64 {
         u64::from(self.controller.ftl.store.frontiers.room(stream)) * self.unit_bytes()
+    }
+
+    /// Superblocks that are erased and not open.
+    pub fn free_superblocks(&self) -> usize {
+        self.controller.ftl.store.superblocks.free_count()
+    }
+
+    /// The number of requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// By number of the superblock: the last page programmed there since it was erased.
+    pub fn last_writes(&self) -> &[Option<LastWrite>] {
+        &self.controller.ftl.store.superblocks.last_writes
+    }
+
+    /// What each die does now. Times are those of the drive's clock, which is the host's unless
+    /// the drive throttles.
+    pub fn dies(&self) -> impl Iterator<Item = DieActivity> {
+        self.controller.array.activity(self.drive_now())
+    }
+
+    /// Starts or ends the recording of flash operations and moves. Recording changes no result.
+    pub fn observe(&mut self, on: bool) {
+        self.controller.array.observe(on);
+    }
+
+    /// The flash operations and moves recorded since the last call. The model works ahead of the
+    /// clock, so they may lie in the future; those in idle time are recorded when it ends.
+    pub fn take_activity(&mut self) -> ActivityLog {
+        self.controller.array.take_activity()
     }
 
     /// All superblocks by number.
