@@ -21,5 +21,5 @@ pub use config::{
 pub use counters::{Cause, Counters};
 pub use ftl::{LastWrite, LostUnit, Service, Superblock, SuperblockState, Wear};
 pub use nand::{ActivityLog, DieActivity, Geometry, Move, Operation, OperationKind, Timing};
-pub use ssd::{PowerCut, Ssd, Temperature, UnitLocation};
+pub use ssd::{PowerCut, Space, Ssd, Temperature, UnitLocation};
 pub use study::Study;

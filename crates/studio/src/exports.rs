@@ -188,6 +188,17 @@ pub extern "C" fn studio_frame(twin: i32) -> *const f64 {
     address
 }
 
+/// The address of the places of units, two words each; fewer than `units` at the drive's end.
+#[unsafe(no_mangle)]
+pub extern "C" fn studio_units(twin: i32, first: f64, units: f64) -> *const u32 {
+    let mut address = std::ptr::null();
+    with_twin(twin, |twin| {
+        address = twin.units(count(first), count(units)).as_ptr().cast();
+        Ok(0)
+    });
+    address
+}
+
 fn json_of(twin: i32, value: impl FnOnce(&Twin) -> Value) -> i32 {
     with_twin(twin, |twin| {
         set_text(value(twin).to_string());

@@ -1,12 +1,12 @@
 //! `Frame`: the state of a twin as flat arrays, for a page to draw.
 
 use ssdlab_device::Device;
-use ssdlab_flash::{LastWrite, Ssd, Superblock, SuperblockState};
+use ssdlab_flash::{LastWrite, Ssd, Superblock, SuperblockState, UnitLocation};
 
 use crate::lists::{self, Row};
 use crate::player::Player;
 use crate::position::Position;
-use crate::state::Current;
+use crate::state::{Current, State};
 
 /// The number of values in a frame's header.
 pub const HEADER: usize = 40;
@@ -29,6 +29,8 @@ pub struct Frame {
     pub commands: Vec<Row>,
     /// Flash operations since the last frame.
     pub operations: Vec<Row>,
+    /// The units of `Twin::units`: die and state, and page.
+    pub units: Vec<[u32; 2]>,
     /// Moves since the last frame.
     pub moves: Vec<Row>,
 }
@@ -68,6 +70,20 @@ impl Frame {
         frame.write_header(player, history);
     }
 
+    /// Fills `units` with the places of `count` units from `first` on, as far as the drive has
+    /// them. A unit in flash is 2 << 16 and its die, then its page over all blocks of that die.
+    pub fn fill_units(&mut self, state: &State, first: u64, count: u64) {
+        let ssd = &state.ssd;
+        let pages = state.profile.geometry.pages_per_block;
+        let end = first.saturating_add(count).min(state.profile.logical_units());
+        self.units.clear();
+        self.units.extend((first..end).map(|unit| match ssd.locate(unit) {
+            UnitLocation::Unmapped => [0, 0],
+            UnitLocation::Buffer => [1 << 16, 0],
+            UnitLocation::Flash { die, block, page } => [2 << 16 | die, block * pages + page],
+        }));
+    }
+
     fn write_header(&mut self, player: &Player, history: &History) {
         let (state, frame) = (&player.state, self);
         let (ssd, position) = (&state.ssd, state.position());
@@ -89,7 +105,7 @@ impl Frame {
         header.extend(named(frame.counters.len(), frame.counters.as_ptr().addr()));
         header.extend(named(rows.len(), rows.as_ptr().addr()));
         header.extend(lists.into_iter().flatten());
-        let furthest = history.furthest;
+        let (furthest, space) = (history.furthest, ssd.space());
         let counters = ssd.counters();
         header.extend(
             [
@@ -98,7 +114,7 @@ impl Frame {
                 furthest.time.get(),
                 ssd.mapped_units(),
                 ssd.capacity_bytes() / ssd.unit_bytes(),
-                ssd.free_superblocks() as u64,
+                space.free_superblocks as u64,
                 history.snapshots as u64,
                 history.bytes,
                 counters.nand_writes(),
@@ -111,7 +127,9 @@ impl Frame {
         header.extend([ssd.wear().erases_mean, ssd.service().spare_percent()]);
         header.push(f64::from(u8::from(ssd.service().read_only)));
         header.push(ssd.temperature().map_or(f64::NAN, |now| now.celsius));
-        header.resize(HEADER, 0.0);
+        let buffer = state.profile.buffer.size / ssd.unit_bytes();
+        header.extend([space.buffered_units, buffer].map(|units| units as f64));
+        assert_eq!(header.len(), HEADER);
     }
 }
 

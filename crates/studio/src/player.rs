@@ -27,7 +27,7 @@ pub struct Player {
     pub lists: Option<Lists>,
 }
 
-/// A step, and what was done to it while it ran.
+/// A step, and when it was stopped or the power was cut.
 #[derive(Debug)]
 pub struct Planned {
     pub step: Step,

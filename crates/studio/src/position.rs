@@ -13,7 +13,7 @@ pub struct Position {
     pub time: Nanos,
 }
 
-/// The number by which a moment is found.
+/// The number that finds a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekBy {
     /// Ticks.
@@ -25,7 +25,7 @@ pub enum SeekBy {
 }
 
 impl Position {
-    /// The number by which it is found.
+    /// The number that finds it.
     pub fn by(&self, by: SeekBy) -> u64 {
         match by {
             SeekBy::Tick => self.tick,

@@ -88,7 +88,7 @@ impl Series {
             p999,
             interval.latency_max.get(),
             interval.flash_write_bytes.unwrap_or(0),
-            ssd.free_superblocks() as u64,
+            ssd.space().free_superblocks as u64,
             ssd.mapped_units(),
         ];
         self.rows.push(columns.map(|value| value as f64));

@@ -20,7 +20,7 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// For states like `first`, which is not kept: it can be made anew.
+    /// For states like `first`, which is not kept: it can be made again.
     pub fn new(first: &State, limit_bytes: u64) -> Self {
         let spacing = SPACING.max(first.memory_bytes() / BYTES_PER_TICK);
         Self { states: Vec::new(), spacing, due: spacing, limit_bytes, bytes: 0 }

@@ -1,4 +1,4 @@
-//! `Spec`: what a twin is made of, as JSON text.
+//! `Spec`: the profile, changes and seed of a twin, as JSON text.
 
 use std::collections::BTreeMap;
 

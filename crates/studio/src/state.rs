@@ -61,7 +61,7 @@ impl State {
         })
     }
 
-    /// Where it stands.
+    /// The moment that it has reached.
     pub fn position(&self) -> Position {
         Position { tick: self.tick, requests: self.requests, time: self.epoch + self.ssd.now() }
     }

@@ -97,7 +97,7 @@ impl Twin {
         self.player.observe(on);
     }
 
-    /// Where it stands.
+    /// The moment that it has reached.
     pub fn position(&self) -> Position {
         self.player.state.position()
     }
@@ -118,6 +118,13 @@ impl Twin {
         let (snapshots, bytes) = (snapshots.count(), snapshots.bytes());
         frame.fill(player, &History { furthest: *furthest, snapshots, bytes });
         frame
+    }
+
+    /// Where units are now, in order from `first` on: see `Frame::units`. Fewer than `count` at the
+    /// drive's end.
+    pub fn units(&mut self, first: u64, count: u64) -> &[[u32; 2]] {
+        self.frame.fill_units(&self.player.state, first, count);
+        &self.frame.units
     }
 
     /// The dimensions of the drive, and the names of counters and columns.

@@ -27,6 +27,16 @@ pub enum UnitLocation {
     },
 }
 
+/// Space on its way from one use to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Superblocks that are erased and not open.
+    pub free_superblocks: usize,
+    /// Units that the host has written and that are not in flash yet, with those that wait for
+    /// room in the buffer.
+    pub buffered_units: u64,
+}
+
 impl Ssd {
     /// What the drive has counted since it was new.
     pub fn counters(&self) -> &Counters {
@@ -100,9 +110,13 @@ impl Ssd {
         u64::from(self.controller.ftl.store.frontiers.room(stream)) * self.unit_bytes()
     }
 
-    /// Superblocks that are erased and not open.
-    pub fn free_superblocks(&self) -> usize {
-        self.controller.ftl.store.superblocks.free_count()
+    /// Free superblocks, and what the buffer holds.
+    pub fn space(&self) -> Space {
+        let store = &self.controller.ftl.store;
+        Space {
+            free_superblocks: store.superblocks.free_count(),
+            buffered_units: store.buffer.held_at(self.drive_now()),
+        }
     }
 
     /// The number of requests in flight.

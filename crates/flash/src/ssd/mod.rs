@@ -9,7 +9,7 @@ mod thermal;
 use ssdlab_device::{Completion, Device, DeviceError, IoError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
-pub use inspect::UnitLocation;
+pub use inspect::{Space, UnitLocation};
 pub use thermal::Temperature;
 
 use crate::config::{Interface, PowerState, Profile};
