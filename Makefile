@@ -14,8 +14,8 @@ endif
 
 # Two calls of pip at once would spoil the environment.
 .NOTPARALLEL:
-.PHONY: help demo test test-long test-guest test-fresh check bench lint build site fuzz wheels deb \
-        release-check
+.PHONY: help demo test test-long test-guest test-fresh check bench lint build studio site fuzz wheels \
+        deb release-check
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,10 +64,13 @@ lint: .venv/stamp-lint ## formatters, linters, types, import arrows, size rules,
 	$(BIN)/python tools/tidy.py
 	$(BIN)/python tools/licences.py
 
-site: .venv/stamp-native .venv/stamp-site ## the documentation as web pages, in build/site
+studio: ## the WebAssembly module of the studio's page: python/ssdlab/studio/studio.wasm
+	@tools/studio.sh
+
+site: .venv/stamp-native .venv/stamp-site studio ## the documentation as web pages, in build/site
 	@tools/site.sh
 
-wheels: .venv/stamp-native .venv/stamp-release ## a release in build/dist: wheel, source archive, the program serve_twin
+wheels: .venv/stamp-native .venv/stamp-release studio ## a release in build/dist: wheel, source archive, the program serve_twin
 	@tools/wheels.sh
 
 deb: .venv/stamp-native ## a package for Debian 13 in build/dist, from the wheel that is there

@@ -225,6 +225,26 @@ guest_zfs() {
     rm -rf "$src" "$guest/zfs/usr/lib/linux-kbuild-6.1"
 }
 
+# What the module of the studio's page needs: Rust's standard library for WebAssembly. Debian has
+# only its source, and the linker of the LLVM that its rustc is built with.
+wasm() {
+    local target=wasm32-unknown-unknown sysroot lld
+    sysroot=$(rustc --print sysroot)
+    [ ! -d "$sysroot/lib/rustlib/$target/lib" ] || return 0
+    if command -v rustup >/dev/null && [ "${sysroot#"$(rustup show home)"}" != "$sysroot" ]; then
+        say "installing Rust's standard library for WebAssembly"
+        rustup --quiet target add "$target" ||
+            die "rustup cannot install it; with a connection: rustup target add $target"
+        return
+    fi
+    lld=lld-$(rustc --version --verbose | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    [ ! -d "$sysroot/lib/rustlib/src/rust/library" ] || ! command -v "wasm-${lld/lld/ld}" >/dev/null || return 0
+    { may_install && apt_install rust-web-src "$lld"; } ||
+        die "Rust's standard library for WebAssembly is missing. As root on Debian:" \
+            "apt-get install --no-install-recommends rust-web-src $lld; with rustup:" \
+            "rustup target add $target"
+}
+
 rust_lints() {
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
         die "make lint needs rustfmt and clippy: rustup component add rustfmt clippy;" \
@@ -242,5 +262,7 @@ guest-zfs) guest_zfs ;;
 debootstrap) apt_install debootstrap ;;
 apt-source) apt_source "${2:?usage: tools/setup.sh apt-source LABEL}" ;;
 rust-lints) rust_lints ;;
-*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | guest | guest-zfs | rust-lints" ;;
+wasm) wasm ;;
+*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | guest | guest-zfs |" \
+    "rust-lints | wasm" ;;
 esac

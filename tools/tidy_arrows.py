@@ -26,6 +26,7 @@ CRATES = {
     "server": SERVED | PROTOCOLS,
     "testing": CONTRACT | {"engine"},
     "twin-drive": CONTRACT | {"engine", "flash"},
+    "studio": CONTRACT | {"flash", "workload"},
     "python": SERVED | PROTOCOLS | {"flash", "server", "twin-drive", "uring", "workload"},
     "fuzz": SERVED | PROTOCOLS | {"flash", "server", "testing", "workload"},
 }

@@ -20,7 +20,7 @@ mkdir -p "$dist"
 share=packaging/wheel/data/share
 git clean -fdXq "$share"
 PYTHONPATH=tools:python "$bin/python" -m pages.share "$share"
-"$bin/python" tools/third_party.py ssdlab-python >"$share/doc/ssdlab/THIRD-PARTY-LICENSES.txt"
+"$bin/python" tools/third_party.py ssdlab-python ssdlab-studio >"$share/doc/ssdlab/THIRD-PARTY-LICENSES.txt"
 
 "$bin/maturin" build --release --locked --strip --zig --compatibility "manylinux_${glibc/./_}" \
     --auditwheel check --out "$dist"

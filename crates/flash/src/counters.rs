@@ -20,6 +20,10 @@ pub enum Cause {
 impl Cause {
     /// The number of causes; `cause as usize` is less.
     pub const COUNT: usize = 6;
+
+    /// All causes; `ALL[cause as usize]` is `cause`.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Host, Self::Collection, Self::Wear, Self::Folding, Self::Padding, Self::Packing];
 }
 
 /// Counts since the twin was created, in mapping units unless noted otherwise.
@@ -77,6 +81,34 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Those that users see, by name.
+    pub fn named(&self) -> [(&'static str, u64); 22] {
+        [
+            ("host_writes", self.host_writes),
+            ("host_writes_elided", self.host_writes_elided),
+            ("host_reads", self.host_reads),
+            ("host_trims", self.host_trims),
+            ("collection_moves", self.collection_moves),
+            ("nand_host_writes", self.nand_host_writes),
+            ("nand_collection_writes", self.nand_collection_writes),
+            ("wear_moves", self.wear_moves),
+            ("nand_wear_writes", self.nand_wear_writes),
+            ("folding_moves", self.folding_moves),
+            ("nand_folding_writes", self.nand_folding_writes),
+            ("packing_moves", self.packing_moves),
+            ("nand_packing_writes", self.nand_packing_writes),
+            ("displaced_writes", self.displaced_writes),
+            ("displaced_moves", self.displaced_moves),
+            ("host_write_bytes", self.host_write_bytes),
+            ("nand_mapping_writes", self.nand_mapping_writes),
+            ("mapping_senses", self.mapping_senses),
+            ("nand_padding_writes", self.nand_padding_writes),
+            ("host_senses", self.host_senses),
+            ("collection_senses", self.collection_senses),
+            ("erases", self.erases),
+        ]
+    }
+
     /// The count of units moved for a cause for which units are moved.
     pub(crate) fn moves(&mut self, cause: Cause) -> &mut u64 {
         match cause {

@@ -19,9 +19,9 @@ pub use config::{
     Buffer, Collection, ConfigError, Failure, Interface, Link, PlacementRule, PowerState, Profile,
     ReadsBack, Relocation, Slc, SlcMode, Thermal, ThrottleStep, Trim, VictimPolicy, WearLevelling,
 };
-pub use counters::Counters;
-pub use ftl::{LostUnit, Service, Superblock, SuperblockState, Wear};
+pub use counters::{Cause, Counters};
+pub use ftl::{LastWrite, LostUnit, Service, Superblock, SuperblockState, Wear};
 pub use mirror::Mirror;
-pub use nand::{Geometry, Timing};
-pub use ssd::{PowerCut, Ssd, Temperature, UnitLocation};
+pub use nand::{ActivityLog, DieActivity, Geometry, Move, Operation, OperationKind, Timing};
+pub use ssd::{PowerCut, Space, Ssd, Temperature, UnitLocation};
 pub use study::Study;

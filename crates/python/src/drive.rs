@@ -189,18 +189,8 @@ impl Drive {
         });
         let Some((counters, wear, service)) = counters else { return Ok(None) };
         let dict = PyDict::new(py);
-        set_items! { dict, counters =>
-            "host_writes": host_writes, "host_writes_elided": host_writes_elided,
-            "host_reads": host_reads, "host_trims": host_trims,
-            "collection_moves": collection_moves, "nand_host_writes": nand_host_writes,
-            "nand_collection_writes": nand_collection_writes, "wear_moves": wear_moves,
-            "nand_wear_writes": nand_wear_writes, "folding_moves": folding_moves,
-            "nand_folding_writes": nand_folding_writes, "packing_moves": packing_moves,
-            "nand_packing_writes": nand_packing_writes, "displaced_writes": displaced_writes,
-            "displaced_moves": displaced_moves, "host_write_bytes": host_write_bytes,
-            "nand_mapping_writes": nand_mapping_writes, "mapping_senses": mapping_senses,
-            "nand_padding_writes": nand_padding_writes, "host_senses": host_senses,
-            "collection_senses": collection_senses, "erases": erases,
+        for (name, count) in counters.named() {
+            dict.set_item(name, count)?;
         }
         dict.set_item("waf", counters.waf())?;
         set_items! { dict, wear =>
@@ -255,12 +245,7 @@ impl Drive {
                 side_by_side(job, options, |options| device.sibling(options), &mut look)
             }
             Kind::Twin(ssd) => {
-                let most = ssd.queue_depth();
-                if job.threads > most {
-                    let (field, given) = ("threads", job.threads.to_string());
-                    let allowed = format!("1 to {most}, the queue depth of this twin");
-                    return Err(JobError { field, given, allowed }.into());
-                }
+                job.check_queues(&**ssd)?;
                 Ok(run_queues(&mut **ssd, job, &mut look)?)
             }
             Kind::Mirror(_) | Kind::Null(_) => {

@@ -5,7 +5,7 @@ use ssdlab_time::{Nanos, Random};
 use crate::requests::Requests;
 use crate::{Arrival, Job};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Arrivals {
     Rate(Rate),
     /// The times of a trace, relative to this start.
@@ -49,7 +49,7 @@ impl Arrivals {
 }
 
 /// Arrival times at a rate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Rate {
     start: Nanos,
     /// Mean time between arrivals, in nanoseconds.

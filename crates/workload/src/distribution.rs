@@ -7,7 +7,7 @@ use ssdlab_time::Random;
 /// A Feistel network of four rounds over an even number of bits, repeated until the result is below
 /// the bound (cycle walking; Black and Rogaway, 2002). Good enough to scatter writes, not for
 /// cryptography.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Permutation {
     pub bound: u64,
     half_bits: u32,

@@ -5,6 +5,7 @@ use ssdlab_device::Device;
 use crate::recorder::Recorder;
 
 /// The flash writes up to the last interval that ended.
+#[derive(Clone)]
 pub struct FlashWrites {
     /// `None` if the device does not report them.
     bytes: Option<u64>,

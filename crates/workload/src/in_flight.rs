@@ -17,6 +17,7 @@ pub struct Pending {
 }
 
 /// The requests in flight, by id, and the arrivals that wait for the device's queue.
+#[derive(Clone)]
 pub struct InFlight {
     /// Unused ids.
     free: Vec<u64>,
@@ -27,6 +28,7 @@ pub struct InFlight {
 }
 
 /// Requests of a closed loop that wait because the device's queue is full.
+#[derive(Clone)]
 struct Backlog {
     /// Arrival times, oldest first.
     arrivals: VecDeque<Nanos>,

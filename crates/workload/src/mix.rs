@@ -5,7 +5,7 @@ use ssdlab_time::Random;
 
 use crate::Job;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OpMix {
     op: Op,
     read_below: f64,
@@ -36,7 +36,7 @@ impl OpMix {
 }
 
 /// The lengths of a job's requests, in host blocks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct SizeMix {
     /// Each length with its cumulative weight, in the job's order.
     table: Vec<(u32, f64)>,

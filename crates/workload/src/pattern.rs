@@ -112,14 +112,14 @@ impl PatternArea {
 }
 
 /// An infinite stream of addresses.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pattern {
     start: Lba,
     blocks: u64,
     cursor: Cursor,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Cursor {
     Sequential { next: u64 },
     Random { positions: u64, granularity: u64, random: Random },
@@ -131,7 +131,7 @@ enum Cursor {
 }
 
 /// An extent, relative to the start of the region.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Extent {
     start: u64,
     blocks: u64,

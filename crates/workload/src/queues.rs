@@ -1,5 +1,7 @@
 //! `run_queues`: one job on several queues of one device, all driven by this thread.
 
+use std::ops::ControlFlow;
+
 use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
@@ -24,39 +26,75 @@ pub fn run_queues<D: Device>(
     job: &Job,
     watch: &mut impl Watch,
 ) -> Result<Outcome, DeviceError> {
-    let start = device.now();
-    let mut queues = (0..job.threads)
-        .map(|number| Driver::new(&job.part(number), &Queue::new(device, job, number), start))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut flash_writes = FlashWrites::new(device);
-    let mut done = Vec::new();
-    loop {
+    let mut run = QueuesRun::new(device, job)?;
+    while run.turn(device, watch).is_continue() {}
+    run.finish(device)
+}
+
+/// A job in progress on several queues.
+pub struct QueuesRun {
+    pub queues: Vec<Driver>,
+    /// Empty between two turns.
+    done: Vec<Completion>,
+    flash_writes: FlashWrites,
+}
+
+impl QueuesRun {
+    pub fn new<D: Device>(device: &mut D, job: &Job) -> Result<Self, DeviceError> {
+        let (start, count) = (device.now(), job.threads);
+        let queues = (0..count)
+            .map(|number| Driver::new(&job.part(number), &Queue::new(device, count, number), start))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { queues, done: Vec::new(), flash_writes: FlashWrites::new(device) })
+    }
+
+    /// As `SingleRun::turn`, for all queues.
+    pub fn turn<D: Device>(&mut self, device: &mut D, watch: &mut impl Watch) -> ControlFlow<()> {
+        let count = self.queues.len();
+        let queues = &mut self.queues;
         let mut next: Option<Nanos> = None;
         for (number, queue) in queues.iter_mut().enumerate() {
-            let due = queue.issue(&mut Queue::new(device, job, number));
+            let due = queue.issue(&mut Queue::new(device, count, number));
             next = [next, due].into_iter().flatten().min();
         }
         if next.is_none() && queues.iter().all(|queue| queue.in_flight.is_empty()) {
-            return finish(queues, device, &mut flash_writes);
+            return ControlFlow::Break(());
         }
         let wait = next.map_or(Wait::One, |time| Wait::Until(time.min(device.now() + REST_STEP)));
-        if let Err(error) = device.reap(wait, &mut done) {
+        if let Err(error) = device.reap(wait, &mut self.done) {
             queues[0].fail(error);
-            return finish(queues, device, &mut flash_writes);
+            return ControlFlow::Break(());
         }
-        for completion in done.drain(..) {
+        for completion in self.done.drain(..) {
             let queue = &mut queues[(completion.id >> QUEUE_SHIFT) as usize];
             let id = completion.id & ((1 << QUEUE_SHIFT) - 1);
             queue.complete(&Completion { id, ..completion });
-            flash_writes.attribute(device, &mut queue.recorder);
+            self.flash_writes.attribute(device, &mut queue.recorder);
         }
-        let stopped = watch(progress(&mut queues, device.now())).is_break();
+        let stopped = watch(progress(queues, device.now())).is_break();
         if stopped || queues.iter().any(|queue| !queue.running) {
-            for queue in &mut queues {
+            for queue in queues {
                 queue.recorder.stopped |= stopped;
                 queue.running = false;
             }
         }
+        ControlFlow::Continue(())
+    }
+
+    pub fn finish(mut self, device: &impl Device) -> Result<Outcome, DeviceError> {
+        let flash_writes = &mut self.flash_writes;
+        Outcome::merge_parts(
+            self.queues.into_iter().map(|queue| queue.finish(device, flash_writes)).collect(),
+        )
+    }
+
+    /// As `Driver::try_clone`.
+    pub fn try_clone(&self) -> Option<Self> {
+        Some(Self {
+            queues: self.queues.iter().map(Driver::try_clone).collect::<Option<_>>()?,
+            done: Vec::new(),
+            flash_writes: self.flash_writes.clone(),
+        })
     }
 }
 
@@ -69,16 +107,6 @@ fn progress(queues: &mut [Driver], now: Nanos) -> Progress {
     Progress { done, total, now }
 }
 
-fn finish(
-    queues: Vec<Driver>,
-    device: &impl Device,
-    flash_writes: &mut FlashWrites,
-) -> Result<Outcome, DeviceError> {
-    Outcome::merge_parts(
-        queues.into_iter().map(|queue| queue.finish(device, flash_writes)).collect(),
-    )
-}
-
 /// A device as one of several queues sees it: with a share of its queue, and ids of its own.
 struct Queue<'device, D> {
     device: &'device mut D,
@@ -87,8 +115,8 @@ struct Queue<'device, D> {
 }
 
 impl<'device, D: Device> Queue<'device, D> {
-    fn new(device: &'device mut D, job: &Job, number: usize) -> Self {
-        let depth = (device.queue_depth() / job.threads).max(1);
+    fn new(device: &'device mut D, count: usize, number: usize) -> Self {
+        let depth = (device.queue_depth() / count).max(1);
         Self { device, depth, tag: (number as u64) << QUEUE_SHIFT }
     }
 }

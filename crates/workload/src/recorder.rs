@@ -134,6 +134,7 @@ impl Outcome {
 }
 
 /// Counts completions by interval.
+#[derive(Clone)]
 pub struct Recorder {
     /// Without the current interval, of which only `record.requests` counts the requests.
     pub record: Record,
@@ -151,7 +152,7 @@ pub struct Recorder {
 }
 
 /// Requests of one kind in the current interval.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Kind {
     blocks: u64,
     latencies: Latencies,
@@ -228,6 +229,11 @@ impl Recorder {
         }
         self.record.bytes += self.interval.bytes();
         self.record.intervals.push(self.interval);
+    }
+
+    /// The latencies of the intervals in `record`, in their order.
+    pub fn buckets(&self) -> &[Bucket] {
+        &self.buckets
     }
 
     /// The result; the caller has ended the last interval.

@@ -36,6 +36,7 @@ enum Source {
 }
 
 /// Generates requests from the parameters of a job.
+#[derive(Clone)]
 struct Generator {
     ops: OpMix,
     pattern: Pattern,
@@ -79,6 +80,25 @@ impl Requests {
             requests.generated = 1;
         }
         Ok(requests)
+    }
+
+    /// Requests that continue as these do; `None` for a trace, whose file is read only once, and
+    /// after an error.
+    pub fn try_clone(&self) -> Option<Self> {
+        let source = match &self.source {
+            None => None,
+            Some(Source::Generated(generator)) => Some(Source::Generated(generator.clone())),
+            Some(Source::Trace(_)) => return None,
+        };
+        let Self { due, ahead, generated, issued, .. } = *self;
+        self.failure.is_none().then_some(Self {
+            source,
+            due,
+            failure: None,
+            ahead,
+            generated,
+            issued,
+        })
     }
 
     /// For a trace: when the next request is due, relative to the start.

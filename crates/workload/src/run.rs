@@ -58,35 +58,74 @@ pub fn run_from<D: Device>(
     start: Nanos,
     watch: &mut impl Watch,
 ) -> Result<Outcome, DeviceError> {
-    let mut driver = Driver::new(job, device, start)?;
-    let mut done = Vec::with_capacity(job.queue_depth);
-    let mut last = Progress { done: 0, total: 0, now: start };
-    let mut flash_writes = FlashWrites::new(device);
-    loop {
+    let mut run = SingleRun::new(device, job, start)?;
+    while run.turn(device, watch).is_continue() {}
+    run.finish(device)
+}
+
+/// A job in progress on one queue.
+pub struct SingleRun {
+    pub driver: Driver,
+    /// Empty between two turns.
+    done: Vec<Completion>,
+    last: Progress,
+    flash_writes: FlashWrites,
+}
+
+impl SingleRun {
+    pub fn new<D: Device>(device: &D, job: &Job, start: Nanos) -> Result<Self, DeviceError> {
+        Ok(Self {
+            driver: Driver::new(job, device, start)?,
+            done: Vec::with_capacity(job.queue_depth),
+            last: Progress { done: 0, total: 0, now: start },
+            flash_writes: FlashWrites::new(device),
+        })
+    }
+
+    /// One turn of the loop: submits what can be, waits for the next completions and counts them.
+    /// Breaks when the job has ended.
+    #[inline]
+    pub fn turn<D: Device>(&mut self, device: &mut D, watch: &mut impl Watch) -> ControlFlow<()> {
+        let driver = &mut self.driver;
         let next = driver.issue(device);
         if driver.in_flight.is_empty() && next.is_none() {
-            if driver.estimated && driver.running && last.done != last.total {
-                let _ = watch(Progress { total: last.done, ..last });
+            if driver.estimated && driver.running && self.last.done != self.last.total {
+                let _ = watch(Progress { total: self.last.done, ..self.last });
             }
-            return driver.finish(device, &mut flash_writes);
+            return ControlFlow::Break(());
         }
         let wait = next.map_or(Wait::One, |time| Wait::Until(time.min(device.now() + REST_STEP)));
-        if let Err(error) = device.reap(wait, &mut done) {
+        if let Err(error) = device.reap(wait, &mut self.done) {
             driver.fail(error);
-            return driver.finish(device, &mut flash_writes);
+            return ControlFlow::Break(());
         }
         // By reference: copying in wider words than were written stalls the CPU.
-        for completion in &done {
+        for completion in &self.done {
             driver.complete(completion);
         }
-        flash_writes.attribute(device, &mut driver.recorder);
+        self.flash_writes.attribute(device, &mut driver.recorder);
         // Completions have the time: reading the clock costs as much as the rest of the loop.
-        let now = if done.is_empty() { device.now() } else { driver.recorder.record.end };
-        done.clear();
-        last = driver.progress(now);
-        if watch(last).is_break() {
+        let now = if self.done.is_empty() { device.now() } else { driver.recorder.record.end };
+        self.done.clear();
+        self.last = driver.progress(now);
+        if watch(self.last).is_break() {
             (driver.recorder.stopped, driver.running) = (true, false);
         }
+        ControlFlow::Continue(())
+    }
+
+    pub fn finish(mut self, device: &impl Device) -> Result<Outcome, DeviceError> {
+        self.driver.finish(device, &mut self.flash_writes)
+    }
+
+    /// As `Driver::try_clone`.
+    pub fn try_clone(&self) -> Option<Self> {
+        Some(Self {
+            driver: self.driver.try_clone()?,
+            done: Vec::with_capacity(self.done.capacity()),
+            last: self.last,
+            flash_writes: self.flash_writes.clone(),
+        })
     }
 }
 
@@ -141,6 +180,20 @@ impl Driver {
             writes_unflushed: 0,
             flushes_due: VecDeque::new(),
             flushes_done: 0,
+        })
+    }
+
+    /// A driver that continues as this one does; `None` as for `Requests::try_clone`.
+    pub fn try_clone(&self) -> Option<Self> {
+        self.failure.is_none().then_some(())?;
+        Some(Self {
+            requests: self.requests.try_clone()?,
+            arrivals: self.arrivals.clone(),
+            in_flight: self.in_flight.clone(),
+            recorder: self.recorder.clone(),
+            failure: None,
+            flushes_due: self.flushes_due.clone(),
+            ..*self
         })
     }
 

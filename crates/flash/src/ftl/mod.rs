@@ -18,11 +18,11 @@ use map::MapCache;
 pub use placement::Hint;
 use placement::{Lane, Packed};
 use store::UnitStore;
-pub use store::{Location, LostUnit, Service, Superblock, SuperblockState, Wear};
+pub use store::{LastWrite, Location, LostUnit, Service, Superblock, SuperblockState, Wear};
 
 use crate::config::Profile;
 use crate::counters::Cause;
-use crate::nand::{Media, Untimed};
+use crate::nand::{Media, Move, Untimed};
 
 /// The flash translation layer of one drive: page mapping.
 ///
@@ -131,6 +131,9 @@ impl Ftl {
             // After making room, which may have moved the piece.
             let old = self.store.l2p.get(*lpn).expect("pieces to pack are mapped");
             let slot = self.store.take_slot(lane, 1);
+            let (from, _) = self.store.superblocks.splitter.superblock(old);
+            let (to, cause) = (slot.superblock, Cause::Packing);
+            media.record_move(Move { from, to, units: 1, cause, at });
             self.store.map_copy(&slot, 0, *lpn, old);
             self.store.superblocks.invalidate(old);
             self.store.counters.packing_moves += 1;

@@ -3,10 +3,10 @@
 use ssdlab_time::Nanos;
 
 use super::gc::{Collector, Victim};
-use super::placement::{Lane, Origin};
+use super::placement::{Lane, Origin, Slot};
 use super::store::UnitStore;
 use crate::counters::Cause;
-use crate::nand::{Media, Place, Ppn};
+use crate::nand::{Media, Move, Place, Ppn};
 
 /// The number of units ahead of relocation whose map entries are prefetched.
 const PREFETCH_UNITS: u32 = 48;
@@ -18,6 +18,7 @@ struct Relocated {
     first: Ppn,
     mask: u64,
     lane: Lane,
+    superblock: u32,
 }
 
 impl Collector {
@@ -47,7 +48,13 @@ impl Collector {
                 store.superblocks.invalidate_mask(victim.superblock, first, mask);
                 let lane =
                     store.placement.relocated(Origin { stream: victim.stream, die: place.die });
-                let relocated = Relocated { cause: victim.cause, first, mask, lane };
+                let relocated = Relocated {
+                    cause: victim.cause,
+                    first,
+                    mask,
+                    lane,
+                    superblock: victim.superblock,
+                };
                 self.rewrite(store, relocated, ready, media);
                 return (mask.count_ones(), ready);
             }
@@ -96,7 +103,7 @@ impl Collector {
         mut ready: Nanos,
         media: &mut impl Media,
     ) {
-        let Relocated { cause, first, mut mask, lane } = relocated;
+        let Relocated { cause, first, mut mask, lane, superblock } = relocated;
         *store.counters.moves(cause) += u64::from(mask.count_ones());
         while mask != 0 {
             let mut lane = lane;
@@ -110,6 +117,8 @@ impl Collector {
             if lane != relocated.lane {
                 store.counters.displaced_moves += u64::from(slot.units);
             }
+            let Slot { superblock: to, units, .. } = slot;
+            media.record_move(Move { from: superblock, to, units, cause, at: ready });
             for index in 0..slot.units {
                 let old = Ppn(first.0 + mask.trailing_zeros());
                 mask &= mask - 1;

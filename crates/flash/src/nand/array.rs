@@ -3,6 +3,7 @@
 
 use ssdlab_time::{Calendar, Nanos, Span};
 
+use super::activity::{ActivityLog, DieActivity, Move, OperationKind};
 use super::die::{Die, Priority, Task};
 use super::{Geometry, Place, Timing};
 
@@ -17,8 +18,11 @@ pub trait Media {
     /// Transfers a multi-plane page to its die and programs it.
     fn program(&mut self, place: Place, ready: Nanos) -> Nanos;
 
-    /// Erases one block of each plane of a die.
-    fn erase(&mut self, die: u32, at: Nanos) -> Nanos;
+    /// Erases one block of each plane of a die: those of a superblock.
+    fn erase(&mut self, die: u32, superblock: u32, at: Nanos) -> Nanos;
+
+    /// Records units that were moved, if anyone wants to know.
+    fn record_move(&mut self, _moved: Move) {}
 }
 
 /// Flash whose operations take no time.
@@ -38,7 +42,7 @@ impl Media for Untimed {
         ready
     }
 
-    fn erase(&mut self, _die: u32, at: Nanos) -> Nanos {
+    fn erase(&mut self, _die: u32, _superblock: u32, at: Nanos) -> Nanos {
         at
     }
 }
@@ -70,7 +74,10 @@ pub struct Array {
     registers: Vec<Option<(u32, Nanos)>>,
     unit_transfer: Nanos,
     multi_page_transfer: Nanos,
+    pages_per_block: u32,
     now: Nanos,
+    /// `None` unless the drive is observed.
+    log: Option<Box<ActivityLog>>,
 }
 
 impl Array {
@@ -92,7 +99,9 @@ impl Array {
             registers: vec![None; dies * planes],
             unit_transfer: transfer(geometry.unit_bytes()),
             multi_page_transfer: transfer(multi_page),
+            pages_per_block: geometry.pages_per_block,
             now: Nanos::ZERO,
+            log: None,
         }
     }
 
@@ -109,12 +118,14 @@ impl Array {
         let duration = self.read_of(place);
         let die = &mut self.dies[place.die as usize];
         die.forget_before(self.now);
-        let end = die.sense(on_die, at, duration, &self.priority).end;
+        let read = die.sense(on_die, at, duration, &self.priority);
+        let end = read.end;
         if self.timing.keeps_page {
             // A queued operation uses the register as soon as it begins.
             let stays = die.operations_end() <= end;
             self.registers[register] = stays.then_some((place.page, end));
         }
+        self.record(OperationKind::Sense, place, read);
         end
     }
 
@@ -163,6 +174,28 @@ impl Array {
         self.registers.fill(None);
     }
 
+    /// Starts or ends the recording of operations and moves.
+    pub fn observe(&mut self, on: bool) {
+        self.log = on.then(Box::default);
+    }
+
+    /// The operations and moves recorded since the last call.
+    pub fn take_activity(&mut self) -> ActivityLog {
+        self.log.as_deref_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// What each die does at `now`.
+    pub fn activity(&self, now: Nanos) -> impl Iterator<Item = DieActivity> {
+        self.dies.iter().map(move |die| die.activity(now))
+    }
+
+    #[inline]
+    fn record(&mut self, kind: OperationKind, place: Place, span: Span) {
+        if let Some(log) = &mut self.log {
+            log.add_operation(kind, place, self.pages_per_block, span);
+        }
+    }
+
     #[inline]
     fn channel(&mut self, die: u32) -> &mut Calendar {
         &mut self.channels[self.channel_of_die[die as usize]]
@@ -189,6 +222,7 @@ impl Media for Array {
         let duration = self.read_of(place);
         self.empty_registers(place.die);
         let sensed = self.die(place.die).fetch(at, duration);
+        self.record(OperationKind::Fetch, place, sensed);
         let moved = self.transfer(place.die, sensed.end, units).end;
         if self.holds_dies() {
             // Busy for the transfer, but not while it waits: if the channel is booked far ahead,
@@ -213,12 +247,24 @@ impl Media for Array {
             Some(slc) if place.slc => slc.program,
             _ => self.timing.program,
         };
-        self.die(place.die).queue(moved, program, Task::Program).end
+        let queued = self.die(place.die).queue(moved, program, Task::Program);
+        self.record(OperationKind::Program, place, queued);
+        queued.end
     }
 
-    fn erase(&mut self, die: u32, at: Nanos) -> Nanos {
+    fn erase(&mut self, die: u32, superblock: u32, at: Nanos) -> Nanos {
         let erase = self.timing.erase;
         self.empty_registers(die);
-        self.die(die).queue(at, erase, Task::Erase).end
+        let queued = self.die(die).queue(at, erase, Task::Erase);
+        let page = superblock * self.pages_per_block;
+        self.record(OperationKind::Erase, Place { die, page, ..Place::default() }, queued);
+        queued.end
+    }
+
+    #[inline]
+    fn record_move(&mut self, moved: Move) {
+        if let Some(log) = &mut self.log {
+            log.add_move(moved);
+        }
     }
 }

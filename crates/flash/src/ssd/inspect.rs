@@ -6,8 +6,8 @@ use ssdlab_time::Nanos;
 use super::{Ssd, Temperature};
 use crate::config::ReadsBack;
 use crate::counters::Counters;
-use crate::ftl::{Location, Lpn, Service, Superblock, Wear};
-use crate::nand::Place;
+use crate::ftl::{LastWrite, Location, Lpn, Service, Superblock, Wear};
+use crate::nand::{ActivityLog, DieActivity, Place};
 
 /// Where the current content of a mapping unit is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,16 @@ pub enum UnitLocation {
         /// (Multi-plane) page in that block.
         page: u32,
     },
+}
+
+/// Space on its way from one use to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Superblocks that are erased and not open.
+    pub free_superblocks: usize,
+    /// Units that the host has written and that are not in flash yet, with those that wait for
+    /// room in the buffer.
+    pub buffered_units: u64,
 }
 
 impl Ssd {
@@ -103,6 +113,37 @@ impl Ssd {
     /// Free bytes in a stream's open superblock; 0 if streams are not separated.
     pub fn stream_room(&self, stream: u32) -> u64 {
         u64::from(self.controller.ftl.store.frontiers.room(stream)) * self.unit_bytes()
+    }
+
+    /// Free superblocks, and what the buffer holds.
+    pub fn space(&self) -> Space {
+        let store = &self.controller.ftl.store;
+        Space {
+            free_superblocks: store.superblocks.free_count(),
+            buffered_units: store.buffer.held_at(self.drive_now()),
+        }
+    }
+
+    /// By number of the superblock: the last page programmed there since it was erased.
+    pub fn last_writes(&self) -> &[Option<LastWrite>] {
+        &self.controller.ftl.store.superblocks.last_writes
+    }
+
+    /// What each die does now. Times are those of the drive's clock, which is the host's unless
+    /// the drive throttles.
+    pub fn dies(&self) -> impl Iterator<Item = DieActivity> {
+        self.controller.array.activity(self.drive_now())
+    }
+
+    /// Starts or ends the recording of flash operations and moves. Recording changes no result.
+    pub fn observe(&mut self, on: bool) {
+        self.controller.array.observe(on);
+    }
+
+    /// The flash operations and moves recorded since the last call. The model works ahead of the
+    /// clock, so they may lie in the future; those in idle time are recorded when it ends.
+    pub fn take_activity(&mut self) -> ActivityLog {
+        self.controller.array.take_activity()
     }
 
     /// All superblocks by number.

@@ -9,7 +9,7 @@ mod thermal;
 use ssdlab_device::{Completion, Device, DeviceError, IoError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
-pub use inspect::UnitLocation;
+pub use inspect::{Space, UnitLocation};
 pub use thermal::Temperature;
 
 use crate::config::{Interface, PowerState, Profile};
@@ -125,9 +125,9 @@ impl Ssd {
         thermometer.drive_time(self.now)
     }
 
-    /// The time by the drive's clock.
+    /// The time by the drive's clock, which is the host's unless the drive throttles.
     #[inline]
-    fn drive_now(&self) -> Nanos {
+    pub fn drive_now(&self) -> Nanos {
         self.thermometer.as_ref().map_or(self.now, |it| it.drive_time(self.now))
     }
 

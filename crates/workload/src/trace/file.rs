@@ -5,9 +5,6 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::MultiGzDecoder;
-use zstd::stream::read::Decoder;
-
 /// Buffer size for reading.
 const CHUNK: usize = 1 << 17;
 
@@ -25,14 +22,35 @@ pub fn open(path: &Path) -> Result<Bytes, TraceError> {
 fn unpack(path: &Path) -> io::Result<Bytes> {
     let mut file = BufReader::with_capacity(CHUNK, File::open(path)?);
     let first = file.fill_buf()?;
-    let unpacked: Box<dyn Read + Send> = if first.starts_with(&GZIP) {
-        Box::new(MultiGzDecoder::new(file))
+    let unpacked = if first.starts_with(&GZIP) {
+        gunzip(file)?
     } else if first.starts_with(&ZSTD) {
-        Box::new(Decoder::with_buffer(file)?)
+        unzstd(file)?
     } else {
         Box::new(file)
     };
     Ok(BufReader::with_capacity(CHUNK, unpacked))
+}
+
+#[cfg(feature = "compressed-traces")]
+#[expect(clippy::unnecessary_wraps, reason = "a build without compressed traces has an error")]
+fn gunzip(file: BufReader<File>) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(file)))
+}
+
+#[cfg(feature = "compressed-traces")]
+fn unzstd(file: BufReader<File>) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(zstd::stream::read::Decoder::with_buffer(file)?))
+}
+
+#[cfg(not(feature = "compressed-traces"))]
+fn gunzip(_file: BufReader<File>) -> io::Result<Box<dyn Read + Send>> {
+    Err(io::Error::other("this build reads no compressed traces; decompress it with gunzip"))
+}
+
+#[cfg(not(feature = "compressed-traces"))]
+fn unzstd(_file: BufReader<File>) -> io::Result<Box<dyn Read + Send>> {
+    Err(io::Error::other("this build reads no compressed traces; decompress it with unzstd"))
 }
 
 /// Why a trace cannot be read.

@@ -4,8 +4,6 @@ mod cache;
 
 pub use cache::MapCache;
 
-use rustix::mm::{Advice, madvise};
-
 use crate::nand::Ppn;
 
 /// The number of a mapping unit, counted over the host's address space.
@@ -133,16 +131,23 @@ impl P2l {
     }
 }
 
-/// The size of a huge page, below which they gain nothing.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
-
 /// A large array of zeros that uses memory only where it is written, in huge pages.
 ///
 /// Maps are read at random, a different 4 KiB page of the host's memory each time. Without huge
 /// pages, TLB misses take up most of the time of a simulated write.
 fn zeros<T: Copy + Default>(length: usize) -> Vec<T> {
     let mut table = vec![T::default(); length];
-    let bytes = std::mem::size_of_val(table.as_slice());
+    advise_huge_pages(&mut table);
+    table
+}
+
+#[cfg(target_os = "linux")]
+fn advise_huge_pages<T>(table: &mut [T]) {
+    use rustix::mm::{Advice, madvise};
+
+    /// The size of a huge page, below which they gain nothing.
+    const HUGE_PAGE_BYTES: usize = 2 << 20;
+    let bytes = std::mem::size_of_val(table);
     let page = rustix::param::page_size();
     let start = table.as_mut_ptr().cast::<u8>();
     let skip = start.align_offset(page);
@@ -152,8 +157,11 @@ fn zeros<T: Copy + Default>(length: usize) -> Vec<T> {
         // A system without huge pages refuses it, which costs speed and nothing else.
         let _ = unsafe { madvise(start.add(skip).cast(), whole, Advice::LinuxHugepage) };
     }
-    table
 }
+
+/// WebAssembly has no pages to advise, and other systems choose by themselves.
+#[cfg(not(target_os = "linux"))]
+fn advise_huge_pages<T>(_table: &mut [T]) {}
 
 /// Prefetches an element into the processor's cache, without waiting for it.
 #[inline]

@@ -63,6 +63,13 @@ impl OpenPage {
         self.units[cause as usize]
     }
 
+    /// The cause of most of its units; the first of equals.
+    pub fn main_cause(&self) -> Cause {
+        let most = self.units.iter().max().expect("there are causes");
+        let index = self.units.iter().position(|units| units == most);
+        Cause::ALL[index.expect("the most is among them")]
+    }
+
     #[inline]
     fn add(&mut self, cause: Cause, units: u32, ready: Nanos) {
         self.units[cause as usize] += units;

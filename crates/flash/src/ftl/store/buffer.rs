@@ -68,6 +68,12 @@ impl WriteBuffer {
         self.waited_until = now;
     }
 
+    /// Units that it holds at `now`, and those that wait for space.
+    pub fn held_at(&self, now: Nanos) -> u64 {
+        let released = self.releases.iter().filter(|Reverse((end, _))| *end <= now);
+        self.held - released.map(|Reverse((_, units))| u64::from(*units)).sum::<u64>()
+    }
+
     fn release_until(&mut self, time: Nanos) {
         while let Some(Reverse((end, units))) = self.releases.peek().copied()
             && end <= time
@@ -89,6 +95,7 @@ mod tests {
         assert_eq!(buffer.admit(Nanos::new(1)), Nanos::new(1));
         assert_eq!(buffer.admit(Nanos::new(2)), Nanos::new(2));
         buffer.release_at(Nanos::new(50), 2);
+        assert_eq!((buffer.held_at(Nanos::new(49)), buffer.held_at(Nanos::new(50))), (2, 0));
         assert_eq!(buffer.admit(Nanos::new(3)), Nanos::new(50));
         assert_eq!(buffer.admit(Nanos::new(60)), Nanos::new(60));
     }

@@ -82,7 +82,7 @@ impl UnitStore {
         let Waiting { superblock, free, .. } = first.expect("an emptied superblock waits");
         self.emptied.free -= usize::from(free);
         for die in 0..self.dies {
-            media.erase(die, at);
+            media.erase(die, superblock, at);
         }
         self.counters.erases += u64::from(self.dies);
         self.undo.forget_before(safe_at);

@@ -19,7 +19,7 @@ use retire::Retirement;
 pub use retire::Service;
 pub use slc::{FREE_KEPT, SlcCache};
 use superblocks::Superblocks;
-pub use superblocks::{Superblock, SuperblockState, Wear};
+pub use superblocks::{LastWrite, Superblock, SuperblockState, Wear};
 use undo::Undo;
 
 use super::map::{L2p, Lpn};
@@ -182,6 +182,9 @@ impl UnitStore {
     fn program(&mut self, slot: &Slot, page: &OpenPage, media: &mut impl Media) {
         let end = media.program(slot.place, page.ready);
         self.undo.programmed(slot.undo_log, slot.place, end);
+        let (cause, host_writes) = (page.main_cause(), self.counters.host_writes);
+        self.superblocks.last_writes[slot.superblock as usize] =
+            Some(LastWrite { cause, host_writes });
         let host = page.of(Cause::Host);
         self.counters.nand_host_writes += u64::from(host);
         self.counters.nand_collection_writes += u64::from(page.of(Cause::Collection));

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::closed::Closed;
 use crate::config::{Profile, WearLevelling};
+use crate::counters::Cause;
 use crate::ftl::map::{Lpn, P2l};
 use crate::nand::{Place, Ppn, Splitter};
 use SuperblockState as State;
@@ -41,6 +42,15 @@ pub struct Superblock {
     pub stream: u8,
 }
 
+/// The last page that was programmed in a superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastWrite {
+    /// Why most of its units were written.
+    pub cause: Cause,
+    /// Units that the host had written then.
+    pub host_writes: u64,
+}
+
 /// The wear of a drive: erase counts of its superblocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wear {
@@ -61,6 +71,9 @@ pub struct Superblocks {
     has_slc: bool,
     /// By number.
     pub table: Vec<Superblock>,
+    /// By number: the last write since the superblock was erased. Not in `table`, which each host
+    /// write reads at random.
+    pub last_writes: Vec<Option<LastWrite>>,
     /// By erase count, if wear is levelled, then by how long they have been free.
     free: BinaryHeap<Reverse<(u32, u64, u32)>>,
     /// The number of times that a superblock became free.
@@ -84,6 +97,7 @@ impl Superblocks {
             splitter: Splitter::new(geometry),
             has_slc: profile.slc.is_some(),
             table: vec![erased; geometry.blocks_per_plane as usize],
+            last_writes: vec![None; geometry.blocks_per_plane as usize],
             free: free.map(|i| Reverse((0, u64::from(i), i))).collect(),
             frees: u64::from(geometry.blocks_per_plane),
             levels_wear: profile.collection.wear != WearLevelling::None,
@@ -137,6 +151,7 @@ impl Superblocks {
         entry.slc = false;
         entry.stream = 0;
         entry.erases += 1;
+        self.last_writes[superblock as usize] = None;
         self.erases_most = self.erases_most.max(entry.erases);
         entry.erases
     }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use ssdlab_time::{Nanos, Span};
 
+use super::activity::{DieActivity, OperationKind};
 pub use reads::Priority;
 use reads::{Reads, SuspendedFor, Suspension};
 
@@ -289,6 +290,29 @@ impl Die {
             position.pass(queued, begins);
         }
         position
+    }
+
+    /// What it does at `now`, which is not before the last call of `forget_before`.
+    pub fn activity(&self, now: Nanos) -> DieActivity {
+        let mut running = None;
+        let position = self.walk(|queued, begins, _| {
+            if begins <= now && now < begins + queued.duration {
+                let kind = match queued.task {
+                    Task::Program => OperationKind::Program,
+                    Task::Erase => OperationKind::Erase,
+                    Task::Fetch => OperationKind::Fetch,
+                };
+                running = Some((kind, begins + queued.duration));
+            }
+            begins + queued.duration <= now
+        });
+        let read_end = self.suspension.reads_until(now).unwrap_or(self.reads.end);
+        let suspended = self.suspension.reads_until(now).is_some();
+        if (suspended || running.is_none()) && read_end > now {
+            running = Some((OperationKind::Sense, read_end));
+        }
+        let queued = self.queued.len() - position.index;
+        DieActivity { now: running, free_at: self.queue_end().max(now), queued }
     }
 
     /// Removes operations that ended by `now`: no read starts earlier.

@@ -98,6 +98,11 @@ pub struct SuspendedFor {
 }
 
 impl Suspension {
+    /// When the reads end for which an operation is suspended at `now`; `None` if none is.
+    pub fn reads_until(&self, now: Nanos) -> Option<Nanos> {
+        (self.begun <= now && now < self.until).then_some(self.until)
+    }
+
     /// Adds a read: a read that follows at once need not suspend the operation again.
     #[inline]
     pub fn add(self, start: Nanos, duration: Nanos, cost: Nanos) -> SuspendedFor {
