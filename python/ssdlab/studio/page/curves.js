@@ -1,0 +1,190 @@
+// Curves over the commands of the timeline: rate, latency, write amplification, free superblocks.
+
+const CURVES = [
+  { name: "rate", title: "Rate", unit: "MiB/s", log: false },
+  { name: "latency", title: "Latency, median and 99 %", unit: "µs", log: true },
+  { name: "waf", title: "Write amplification", unit: "", log: false },
+  { name: "free", title: "Free superblocks", unit: "", log: false },
+];
+const HEAD = 18;
+const FOOT = 4;
+const SIDE = 44;
+
+/** The rows of a series as columns, with the commands completed at the end of each row. */
+class History {
+  constructor() {
+    this.rows = [];
+  }
+
+  /** Takes the series of a frame where it has become longer. */
+  take(series, names) {
+    const width = names.length;
+    const count = series.length / width;
+    const known = this.rows.length;
+    // The last row may have been an interval in progress.
+    const from = Math.max(0, Math.min(known, count) - 1);
+    if (count < known) return;
+    let commands = from ? this.rows[from - 1].commands : 0;
+    this.rows.length = from;
+    const at = Object.fromEntries(names.map((name, index) => [name, index]));
+    for (let row = from; row < count; row += 1) {
+      const value = (name) => series[row * width + at[name]];
+      const requests = ["read", "write", "trim", "flush"].map((op) => value(`${op}_requests`));
+      commands += requests.reduce((sum, each) => sum + each, 0);
+      this.rows.push({
+        commands,
+        requests: requests.reduce((sum, each) => sum + each, 0),
+        seconds: (value("end_ns") - value("start_ns")) / 1e9,
+        bytes: value("read_bytes") + value("write_bytes"),
+        p50: value("p50_ns") / 1e3,
+        p99: value("p99_ns") / 1e3,
+        flash: value("flash_bytes"),
+        host: value("write_bytes"),
+        free: value("free_superblocks"),
+      });
+    }
+  }
+}
+
+/** The points of one curve, one for each column of pixels: [[commands, value], ...] lines. */
+function linesOf(rows, name, total, columns) {
+  const bins = [];
+  for (const row of rows) {
+    if (!row.requests && name !== "free") continue;
+    const bin = Math.min(columns - 1, Math.floor((row.commands / Math.max(1, total)) * columns));
+    const sum = bins[bin] ??= {
+      commands: 0, seconds: 0, bytes: 0, flash: 0, host: 0, requests: 0, p50: 0, p99: 0, free: 0,
+    };
+    for (const key of ["seconds", "bytes", "flash", "host", "requests"]) sum[key] += row[key];
+    sum.p50 += row.p50 * row.requests;
+    sum.p99 = Math.max(sum.p99, row.p99);
+    sum.free = row.free;
+    sum.commands = row.commands;
+  }
+  const line = (value) =>
+    bins.filter((bin) => bin && value(bin) !== null).map((bin) => [bin.commands, value(bin)]);
+  if (name === "rate") return [line((bin) => (bin.seconds ? bin.bytes / bin.seconds / 2 ** 20 : null))];
+  if (name === "waf") return [line((bin) => (bin.host ? bin.flash / bin.host : null))];
+  if (name === "free") return [line((bin) => bin.free)];
+  return [
+    line((bin) => (bin.requests && bin.p50 ? bin.p50 / bin.requests : null)),
+    line((bin) => bin.p99 || null),
+  ];
+}
+
+class Curves {
+  constructor(canvas, { name, title, unit, log }) {
+    Object.assign(this, { canvas, name, title, unit, log });
+    this.pointer = null;
+    canvas.addEventListener("pointermove", (event) => {
+      this.pointer = event.offsetX;
+    });
+    canvas.addEventListener("pointerleave", () => {
+      this.pointer = null;
+    });
+  }
+
+  /** `sides`: [{rows, at}] of each drive; `at` are the commands completed now. */
+  draw(sides, total, marks, colours) {
+    const room = surface(this.canvas);
+    if (!room) return;
+    const { pen, width, height } = room;
+    pen.clearRect(0, 0, width, height);
+    const columns = Math.max(40, Math.floor((width - SIDE) / 3));
+    const drawn = sides.map(({ rows }) => linesOf(rows, this.name, total, columns));
+    const values = drawn.flat(2).map(([, value]) => value).filter((value) => value > 0 || !this.log);
+    const most = this.top(Math.max(...values, 0));
+    const least = this.log ? 10 ** Math.floor(Math.log10(Math.min(...values, most) || 1)) : 0;
+    const x = (commands) => SIDE + (commands / Math.max(1, total)) * (width - SIDE - 2);
+    const share = (value) => this.log
+      ? Math.log(Math.max(value, least) / least) / Math.log(most / least || 2)
+      : value / (most || 1);
+    const y = (value) => height - FOOT - share(value) * (height - HEAD - FOOT);
+    this.frame(pen, { width, height, least, most, x, marks }, colours);
+    drawn.forEach((lines, side) => lines.forEach((line, part) => {
+      const now = sides[side].at;
+      const style = { colour: side ? colours.line2 : colours.line1, dashed: side === 1, thin: part === 1 };
+      this.line(pen, line.filter(([at]) => at > now), x, y, { ...style, alpha: 0.25 });
+      this.line(pen, line.filter(([at]) => at <= now), x, y, { ...style, alpha: 1 });
+    }));
+    const at = x(sides[0].at);
+    pen.strokeStyle = colours.ink;
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.moveTo(at, HEAD);
+    pen.lineTo(at, height - FOOT);
+    pen.stroke();
+    this.readout(pen, drawn, { sides, width, total, x }, colours);
+  }
+
+  /** The end of the axis: a round number above all values. */
+  top(most) {
+    if (!(most > 0)) return 1;
+    const size = 10 ** Math.floor(Math.log10(most));
+    if (this.log) return 10 * size;
+    return size * [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((each) => each * size >= most);
+  }
+
+  frame(pen, { width, height, least, most, x, marks }, colours) {
+    pen.font = "11px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    pen.fillStyle = colours.empty;
+    pen.fillRect(SIDE, HEAD, width - SIDE - 2, height - HEAD - FOOT);
+    pen.strokeStyle = colours.grid;
+    pen.lineWidth = 1;
+    for (const mark of marks) {
+      pen.beginPath();
+      pen.moveTo(x(mark), HEAD);
+      pen.lineTo(x(mark), height - FOOT);
+      pen.stroke();
+    }
+    pen.fillStyle = colours.muted;
+    pen.textAlign = "right";
+    pen.fillText(number(most), SIDE - 5, HEAD + 4);
+    pen.fillText(number(least), SIDE - 5, height - FOOT - 5);
+    pen.textAlign = "left";
+    pen.fillStyle = colours.ink;
+    pen.font = "600 12px system-ui, sans-serif";
+    pen.fillText(this.unit ? `${this.title}, ${this.unit}` : this.title, SIDE, 8);
+  }
+
+  line(pen, points, x, y, { colour, dashed, thin, alpha }) {
+    if (!points.length) return;
+    pen.globalAlpha = alpha;
+    pen.strokeStyle = colour;
+    pen.lineWidth = thin ? 1 : 2;
+    pen.setLineDash(dashed ? [5, 3] : []);
+    pen.beginPath();
+    points.forEach(([at, value], index) => {
+      if (index) pen.lineTo(x(at), y(value));
+      else pen.moveTo(x(at), y(value));
+    });
+    if (points.length === 1) pen.lineTo(x(points[0][0]) + 2, y(points[0][1]));
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.globalAlpha = 1;
+  }
+
+  /** The values at the pointer, or else now. */
+  readout(pen, drawn, { sides, width, total, x }, colours) {
+    const wanted = this.pointer === null
+      ? sides[0].at
+      : ((this.pointer - SIDE) / (width - SIDE - 2)) * total;
+    const texts = drawn.map((lines) => lines.map((line) => {
+      const before = line.filter(([at]) => at <= wanted + 1).at(-1);
+      return before ? number(before[1]) : "–";
+    }).join(" / "));
+    pen.textAlign = "right";
+    pen.fillStyle = colours.ink;
+    pen.font = "12px system-ui, sans-serif";
+    pen.fillText(texts.join("  ·  "), width - 2, 8);
+    if (this.pointer === null || wanted < 0) return;
+    pen.strokeStyle = colours.muted;
+    pen.setLineDash([2, 2]);
+    pen.beginPath();
+    pen.moveTo(x(wanted), HEAD);
+    pen.lineTo(x(wanted), 200);
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+}
