@@ -28,6 +28,7 @@ SCRIPTS: Final = (
     "curves",
     "units",
     "drive",
+    "timeline",
     "player",
     "workloads",
     "free",

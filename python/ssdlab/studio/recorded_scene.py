@@ -53,6 +53,7 @@ def scene_data(name: str, scene: Scene, seed: int) -> dict[str, Any]:
     result = recording.run.result
     return {
         "name": name,
+        "tab": scene.tab,
         "title": scene.title,
         "question": scene.question,
         "command": repeat_command(recording.run),

@@ -1,14 +1,14 @@
-// Curves over the commands of the timeline: rate, latency, write amplification, free superblocks.
+// Curves over the timeline: rate, latency, write amplification, free superblocks.
 
 const CURVES = [
-  { name: "rate", title: "Rate", unit: "MiB/s", log: false },
-  { name: "latency", title: "Latency, median and 99 %", unit: "µs", log: true },
-  { name: "waf", title: "Write amplification", unit: "", log: false },
-  { name: "free", title: "Free superblocks", unit: "", log: false },
+  { name: "rate", title: "Rate, MiB/s", short: "MiB/s", write: number, log: false, pixels: 3 },
+  { name: "latency", title: "Latency, median and 99 %", short: "Latency", write: time, log: true, pixels: 3 },
+  { name: "waf", title: "Write amplification", short: "WAF", write: number, log: false, pixels: 8 },
+  { name: "free", title: "Free superblocks", short: "Free", write: number, log: false, pixels: 3 },
 ];
 const HEAD = 18;
 const FOOT = 4;
-const SIDE = 44;
+const SIDE = 48;
 
 /** The rows of a series as columns, with the commands completed at the end of each row. */
 class History {
@@ -36,8 +36,9 @@ class History {
         requests: requests.reduce((sum, each) => sum + each, 0),
         seconds: (value("end_ns") - value("start_ns")) / 1e9,
         bytes: value("read_bytes") + value("write_bytes"),
-        p50: value("p50_ns") / 1e3,
-        p99: value("p99_ns") / 1e3,
+        carries: value("read_requests") + value("write_requests") > 0,
+        p50: value("p50_ns"),
+        p99: value("p99_ns"),
         flash: value("flash_bytes"),
         host: value("write_bytes"),
         free: value("free_superblocks"),
@@ -46,23 +47,24 @@ class History {
   }
 }
 
-/** The points of one curve, one for each column of pixels: [[commands, value], ...] lines. */
-function linesOf(rows, name, total, columns) {
+/** The points of one curve, at most one for each column: lines of [seconds, value]. */
+function linesOf(rows, name, timeline, columns) {
   const bins = [];
   for (const row of rows) {
-    if (!row.requests && name !== "free") continue;
-    const bin = Math.min(columns - 1, Math.floor((row.commands / Math.max(1, total)) * columns));
+    if (!row.carries && name !== "free") continue;
+    const seconds = timeline.secondsAt(row.commands);
+    const bin = Math.min(columns - 1, Math.floor((seconds / timeline.seconds) * columns));
     const sum = bins[bin] ??= {
-      commands: 0, seconds: 0, bytes: 0, flash: 0, host: 0, requests: 0, p50: 0, p99: 0, free: 0,
+      at: 0, seconds: 0, bytes: 0, flash: 0, host: 0, requests: 0, p50: 0, p99: 0, free: 0,
     };
     for (const key of ["seconds", "bytes", "flash", "host", "requests"]) sum[key] += row[key];
     sum.p50 += row.p50 * row.requests;
     sum.p99 = Math.max(sum.p99, row.p99);
     sum.free = row.free;
-    sum.commands = row.commands;
+    sum.at = seconds;
   }
   const line = (value) =>
-    bins.filter((bin) => bin && value(bin) !== null).map((bin) => [bin.commands, value(bin)]);
+    bins.filter((bin) => bin && value(bin) !== null).map((bin) => [bin.at, value(bin)]);
   if (name === "rate") return [line((bin) => (bin.seconds ? bin.bytes / bin.seconds / 2 ** 20 : null))];
   if (name === "waf") return [line((bin) => (bin.host ? bin.flash / bin.host : null))];
   if (name === "free") return [line((bin) => bin.free)];
@@ -73,8 +75,8 @@ function linesOf(rows, name, total, columns) {
 }
 
 class Curves {
-  constructor(canvas, { name, title, unit, log }) {
-    Object.assign(this, { canvas, name, title, unit, log });
+  constructor(canvas, curve) {
+    Object.assign(this, { canvas }, curve);
     this.pointer = null;
     canvas.addEventListener("pointermove", (event) => {
       this.pointer = event.offsetX;
@@ -84,18 +86,19 @@ class Curves {
     });
   }
 
-  /** `sides`: [{rows, at}] of each drive; `at` are the commands completed now. */
-  draw(sides, total, marks, colours) {
+  /** `sides`: [{rows, at}] of each drive; `at` and `marks` are seconds of the timeline. */
+  draw(sides, timeline, marks, colours) {
     const room = surface(this.canvas);
     if (!room) return;
     const { pen, width, height } = room;
     pen.clearRect(0, 0, width, height);
-    const columns = Math.max(40, Math.floor((width - SIDE) / 3));
-    const drawn = sides.map(({ rows }) => linesOf(rows, this.name, total, columns));
+    const columns = Math.max(40, Math.floor((width - SIDE) / this.pixels));
+    const drawn = sides.map(({ rows }) => linesOf(rows, this.name, timeline, columns));
     const values = drawn.flat(2).map(([, value]) => value).filter((value) => value > 0 || !this.log);
     const most = this.top(Math.max(...values, 0));
     const least = this.log ? 10 ** Math.floor(Math.log10(Math.min(...values, most) || 1)) : 0;
-    const x = (commands) => SIDE + (commands / Math.max(1, total)) * (width - SIDE - 2);
+    const total = timeline.seconds || 1;
+    const x = (seconds) => SIDE + (seconds / total) * (width - SIDE - 2);
     const share = (value) => this.log
       ? Math.log(Math.max(value, least) / least) / Math.log(most / least || 2)
       : value / (most || 1);
@@ -140,12 +143,8 @@ class Curves {
     }
     pen.fillStyle = colours.muted;
     pen.textAlign = "right";
-    pen.fillText(number(most), SIDE - 5, HEAD + 4);
-    pen.fillText(number(least), SIDE - 5, height - FOOT - 5);
-    pen.textAlign = "left";
-    pen.fillStyle = colours.ink;
-    pen.font = "600 12px system-ui, sans-serif";
-    pen.fillText(this.unit ? `${this.title}, ${this.unit}` : this.title, SIDE, 8);
+    pen.fillText(this.write(most), SIDE - 5, HEAD + 4);
+    pen.fillText(this.write(least), SIDE - 5, height - FOOT - 5);
   }
 
   line(pen, points, x, y, { colour, dashed, thin, alpha }) {
@@ -171,13 +170,18 @@ class Curves {
       ? sides[0].at
       : ((this.pointer - SIDE) / (width - SIDE - 2)) * total;
     const texts = drawn.map((lines) => lines.map((line) => {
-      const before = line.filter(([at]) => at <= wanted + 1).at(-1);
-      return before ? number(before[1]) : "–";
+      const before = line.filter(([at]) => at <= wanted).at(-1);
+      return before ? this.write(before[1]) : "–";
     }).join(" / "));
+    const text = texts.join("  ·  ");
     pen.textAlign = "right";
     pen.fillStyle = colours.ink;
     pen.font = "12px system-ui, sans-serif";
-    pen.fillText(texts.join("  ·  "), width - 2, 8);
+    pen.fillText(text, width - 2, 8);
+    const room = width - SIDE - 12 - pen.measureText(text).width;
+    pen.textAlign = "left";
+    pen.font = "600 12px system-ui, sans-serif";
+    pen.fillText(pen.measureText(this.title).width < room ? this.title : this.short, SIDE, 8);
     if (this.pointer === null || wanted < 0) return;
     pen.strokeStyle = colours.muted;
     pen.setLineDash([2, 2]);

@@ -6,6 +6,9 @@ const CAUSE_COUNTERS = [
   ["mapping", "nand_mapping_writes"], ["padding", "nand_padding_writes"],
 ];
 
+/** Commands before the one that is gone to, for the picture of the last moments. */
+const SHOWN_BEFORE = 4000;
+
 class Drive {
   /** `view`: the element that shows it, a copy of the template; `fileBytes`: of the unit map. */
   constructor(module, { name, spec, steps, fileBytes }, view) {
@@ -37,6 +40,20 @@ class Drive {
       `spare ${number(100 * spare)} %`;
   }
 
+  /** Whether all steps have run. */
+  get done() {
+    return this.current.step >= this.current.steps;
+  }
+
+  /** Units that power cuts lost, by their results. */
+  lostUnits(cuts) {
+    if (cuts !== this.lost?.cuts) {
+      const parts = this.twin.results().map((result) => result.power_cut ?? result);
+      this.lost = { cuts, units: parts.reduce((sum, { lost_units: units }) => sum + (units ?? 0), 0) };
+    }
+    return this.lost.units;
+  }
+
   release() {
     this.twin.release();
     this.view.remove();
@@ -55,7 +72,7 @@ class Drive {
     this.owed += requests;
     const now = Math.floor(this.owed);
     this.owed -= now;
-    if (now > 0 && !this.twin.finished) this.twin.advance(now);
+    if (now > 0 && !this.done) this.twin.advance(now);
     this.refresh();
     this.target = this.current.line;
   }
@@ -63,18 +80,32 @@ class Drive {
   /** Runs the clock on by some nanoseconds. */
   runFor(ns) {
     this.target += ns;
-    if (this.current.line < this.target && !this.twin.finished) {
+    if (this.current.line < this.target && !this.done) {
       this.twin.advance(Infinity, this.target);
       this.refresh();
     }
-    if (this.twin.finished) this.target = Math.min(this.target, this.current.line);
+    if (this.done) this.target = Math.min(this.target, this.current.line);
+  }
+
+  add(steps) {
+    this.twin.add(steps);
+    this.refresh();
+  }
+
+  /** Cuts the power now; what was known of the time after it no longer happens. */
+  cutPower() {
+    this.twin.cutPower();
+    this.history = new History();
+    this.refresh();
   }
 
   seek(requests) {
-    if (requests < this.current.requests) this.lanes.clear();
-    this.twin.seek(SEEK.requests, requests);
+    this.lanes.clear();
+    this.cells.moving = [];
+    this.twin.seek(SEEK.requests, Math.max(0, requests - SHOWN_BEFORE));
+    const before = this.refresh().requests;
+    if (before < requests && !this.done) this.twin.advance(requests - before);
     this.refresh();
-    this.lanes.span = 0;
     this.target = this.current.line;
     this.owed = 0;
   }
@@ -127,9 +158,10 @@ class Drive {
       free: `${whole(frame.free)} of ${whole(frame.cells.length / 4)}`,
       latency: latency === null ? "–" : time(latency),
       buffer: `${bytes(frame.buffered * unit)} of ${bytes(frame.bufferUnits * unit)}`,
-      lost: frame.cuts ? `${bytes(frame.lost * unit)} in ${plural(frame.cuts, "cut")}` : "–",
+      lost: frame.cuts ? `${bytes(this.lostUnits(frame.cuts) * unit)}, ${plural(frame.cuts, "cut")}` : "",
       dies: dieWords(frame),
     };
+    this.part("lost").parentElement.hidden = !frame.cuts;
     for (const [name, text] of Object.entries(shown)) {
       const place = this.part(name);
       if (place.textContent !== text) place.textContent = text;

@@ -3,54 +3,65 @@
 const SETTINGS = {
   spare: {
     label: "spare", values: ["0.07", "0.15", "0.28", "0.5"], write: (value) => percent(Number(value)),
-    overrides: (value) => ({ "ftl.spare": Number(value), "flash.blocks_per_plane": null }),
+    overrides: (value) => ({ ftl: { spare: Number(value) } }),
   },
   victim: {
     label: "victim policy", values: ["greedy", "fifo", "d-choices", "cost-benefit"], write: String,
-    overrides: (value) => ({ "ftl.victim": value }),
+    overrides: (value) => ({ ftl: { victim: value } }),
   },
   placement: {
     label: "placement", values: ["striped", "hinted", "inferred", "packed"], write: String,
-    overrides: (value) => ({ "ftl.placement": value, "ftl.streams": null }),
+    overrides: (value) => ({ ftl: { placement: value, streams: null } }),
   },
   capacitors: {
     label: "power-loss protection", values: ["true", "false"], write: (value) => (value === "true" ? "yes" : "no"),
-    overrides: (value) => ({ "buffer.power_loss_protection": value === "true" }),
+    overrides: (value) => ({ buffer: { power_loss_protection: value === "true" } }),
   },
 };
 /** The settings in which a second drive may differ. */
 const OTHERS = Object.entries(SETTINGS).flatMap(([name, { label, values, write }]) =>
   values.map((value) => ({ key: `${name}:${value}`, label: `${label}: ${write(value)}` })));
+const FREE_SECONDS = 60;
 const CAPACITIES = [64, 128, 256, 512, 1024, 2048, 4096].map((mib) => mib * 2 ** 20);
 
 /** The drives of a free play, as `Drive` takes them. */
 function freeDrives({ profile, capacity, settings, other, steps }, data) {
-  const overrides = {};
-  for (const [name, value] of Object.entries(settings)) {
-    if (value) Object.assign(overrides, SETTINGS[name].overrides(value));
-  }
-  const make = (name, more) => ({
+  const make = (name, changed) => ({
     name,
     spec: {
       profile: data.profiles[profile],
-      overrides: spareFits({ ...overrides, ...more }, capacity),
+      overrides: overridesOf(changed, data.profiles[profile]),
       capacity_bytes: capacity,
       seed: data.seed,
     },
     steps: stepsOf(steps, capacity, data.seed),
   });
-  const drives = [make(`twin:${profile}`, {})];
+  const drives = [make(`twin:${profile}`, settings)];
   if (other) {
     const [name, value] = other.split(":");
     const label = OTHERS.find(({ key }) => key === other).label;
-    drives.push(make(label, SETTINGS[name].overrides(value)));
+    drives.push(make(label, { ...settings, [name]: value }));
   }
   return drives;
 }
 
-/** With a changed spare the profile's capacity and spare decide how many blocks there are. */
-function spareFits(overrides, capacity) {
-  return "ftl.spare" in overrides ? { ...overrides, "drive.capacity": `${capacity} B` } : overrides;
+/** The timeline of the free play: a minute, whatever happens. */
+function freeTimeline(steps) {
+  return new Timeline(steps.map(requestsOf), [{ step: 0, seconds: FREE_SECONDS }]);
+}
+
+/** The changes of a profile, by table and key, for these settings. */
+function overridesOf(settings, profile) {
+  const tables = {};
+  for (const [name, value] of Object.entries(settings)) {
+    if (!value) continue;
+    for (const [table, keys] of Object.entries(SETTINGS[name].overrides(value))) {
+      tables[table] = { ...tables[table], ...keys };
+    }
+  }
+  // Two of capacity, spare and blocks decide: with another spare, the capacity that is stated.
+  if (settings.spare && /^\s*capacity\s*=/m.test(profile)) tables.flash = { blocks_per_plane: null };
+  return tables;
 }
 
 /** The form of the free play; `changed(free)` is called with each new state. */

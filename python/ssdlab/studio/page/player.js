@@ -7,11 +7,9 @@ const AUTO_LEAST = 2; // commands a second
 const FRAME_MOST_S = 0.1; // a hidden page does not catch up
 
 class Player {
-  /** `pace(requests)`: commands a second at this point of the timeline, for the speed AUTO. */
-  constructor(drives, total, pace) {
+  constructor(drives, timeline) {
     this.drives = drives;
-    this.total = total;
-    this.pace = pace;
+    this.timeline = timeline;
     this.playing = false;
     this.speed = AUTO;
     this.before = null;
@@ -22,7 +20,7 @@ class Player {
   }
 
   get ended() {
-    return this.drives.every((drive) => drive.twin.finished);
+    return this.drives.every((drive) => drive.done);
   }
 
   /** Runs on for the time since the last frame. */
@@ -31,7 +29,7 @@ class Player {
     this.before = now;
     if (!this.playing || !seconds) return;
     if (this.speed === AUTO) {
-      const requests = seconds * Math.max(AUTO_LEAST, this.pace(this.at));
+      const requests = seconds * Math.max(AUTO_LEAST, this.timeline.pace(this.at));
       for (const drive of this.drives) drive.run(requests);
     } else {
       for (const drive of this.drives) drive.runFor(seconds * this.speed);
@@ -52,7 +50,7 @@ class Player {
   /** Runs all steps to their end. */
   finish() {
     for (const drive of this.drives) {
-      if (!drive.twin.finished) drive.twin.advance(Infinity);
+      drive.twin.advance(Infinity);
       drive.refresh();
       drive.target = drive.current.line;
     }

@@ -11,7 +11,7 @@ const SELF_TESTS = {
     const { story, player } = studio;
     const chapters = new Set();
     for (let frames = 0; frames < 600 && !(story.compared && player.ended); frames += 1) {
-      for (const drive of player.drives) drive.run(Math.max(1, studio.total / 400));
+      for (const drive of player.drives) drive.run(Math.max(1, studio.timeline.commands / 400));
       studio.settle();
       studio.draw(16 * frames);
       chapters.add($("chapter").textContent);
@@ -40,7 +40,7 @@ const SELF_TESTS = {
       studio.open();
       const each = Math.ceil(FRAMES / names.length);
       for (let frames = 0; frames < each; frames += 1) {
-        for (const drive of studio.drives) drive.run(studio.total / each);
+        for (const drive of studio.drives) drive.run(studio.timeline.commands / each);
         studio.draw(16 * frames);
         for (const drive of studio.drives) checkSums(drive, name, found);
         found.frames += 1;
@@ -109,7 +109,7 @@ const SELF_TESTS = {
     const times = [];
     for (let frames = 0; frames < 300; frames += 1) {
       const begin = performance.now();
-      for (const drive of studio.drives) drive.run(studio.total / 400);
+      for (const drive of studio.drives) drive.run(studio.timeline.commands / 400);
       studio.draw(16 * frames);
       times.push(performance.now() - begin);
     }

@@ -5,16 +5,15 @@ class Story {
     this.scene = scene;
     const [first] = scene.drives;
     const ends = [...first.ends];
-    let commands = 0;
-    // The commands completed before each step.
-    this.starts = [...first.steps, ...scene.extra].map((step) => {
-      const before = commands;
-      if (step.job) commands += ends.length ? ends.shift()[0] : requestsOf(step);
-      return before;
+    const commands = [...first.steps, ...scene.extra].map((step) => {
+      if (!step.job) return 0;
+      return ends.length ? ends.shift()[0] : requestsOf(step);
     });
     this.recorded = first.requests;
-    this.total = commands;
-    this.chapters = scene.chapters.map((chapter) => ({ ...chapter, from: this.starts[chapter.step] ?? commands }));
+    this.timeline = new Timeline(commands, scene.chapters);
+    this.chapters = scene.chapters.map((chapter) => ({
+      ...chapter, from: this.timeline.starts[chapter.step],
+    }));
     this.compared = null;
   }
 
@@ -27,11 +26,10 @@ class Story {
     return index;
   }
 
-  /** Commands a second, so that the chapter takes the time that it is to take. */
-  pace(commands) {
-    const index = this.chapterAt(commands);
-    const end = this.chapters[index + 1]?.from ?? this.total;
-    return (end - this.chapters[index].from) / this.chapters[index].seconds;
+  /** The meaning of the cells' colours there: that of the last chapter that has one. */
+  colourAt(commands) {
+    const known = this.chapters.slice(0, this.chapterAt(commands) + 1).filter(({ colour }) => colour);
+    return known.at(-1)?.colour;
   }
 
   /**
@@ -39,14 +37,14 @@ class Story {
    * with those of the command line; then the steps that only the page has are added.
    */
   settle(drives) {
-    if (this.compared || !drives.every((drive) => drive.twin.finished)) return false;
+    if (this.compared || !drives.every((drive) => drive.done)) return false;
     const parts = drives.map((drive, index) => compare(drive, this.scene.drives[index]));
     this.compared = {
       differences: parts.flatMap((part) => part.differences),
       counters: parts.reduce((sum, part) => sum + part.counters, 0),
       jobs: parts.reduce((sum, part) => sum + part.jobs, 0),
     };
-    if (this.scene.extra.length) for (const drive of drives) drive.twin.add(this.scene.extra);
+    if (this.scene.extra.length) for (const drive of drives) drive.add(this.scene.extra);
     return true;
   }
 
@@ -81,15 +79,16 @@ function compare(drive, expected) {
   return { differences, counters: names.length, jobs: expected.ends.length };
 }
 
-/** Sets a paragraph for each part of a text; `code` between backquotes. */
+/** Sets a paragraph for each part of a text; `code` between backquotes, *emphasis* between stars. */
 function setText(place, text) {
   place.replaceChildren(...text.trim().split(/\n\s*\n/).map((part) => {
     const paragraph = document.createElement("p");
-    part.replace(/\s+/g, " ").split("`").forEach((piece, index) => {
-      const element = document.createElement(index % 2 ? "code" : "span");
-      element.textContent = piece;
+    for (const piece of part.replace(/\s+/g, " ").split(/(`[^`]+`|\*[^*]+\*)/)) {
+      const kind = { "`": "code", "*": "em" }[piece[0]];
+      const element = document.createElement(kind ?? "span");
+      element.textContent = kind ? piece.slice(1, -1) : piece;
       paragraph.append(element);
-    });
+    }
     return paragraph;
   }));
 }

@@ -36,7 +36,7 @@ class Studio {
       });
       $("scenes").append(button);
     };
-    for (const { name, title } of DATA.scenes) tab(title, name);
+    for (const { name, tab: label } of DATA.scenes) tab(label, name);
     tab("Free play", null);
   }
 
@@ -48,27 +48,28 @@ class Studio {
     this.story = name ? new Story(DATA.scenes.find((scene) => scene.name === name)) : null;
     $("fault").hidden = true;
     for (const button of $("scenes").children) {
-      if (button.dataset.scene === (name ?? "")) button.setAttribute("aria-current", "page");
-      else button.removeAttribute("aria-current");
+      if (button.dataset.scene === (name ?? "")) {
+        button.setAttribute("aria-current", "page");
+        button.scrollIntoView({ block: "nearest", inline: "nearest" });
+      } else button.removeAttribute("aria-current");
     }
-    $("story").hidden = !this.story;
+    $("story").hidden = $("end").hidden = !this.story;
     $("free").hidden = Boolean(this.story);
     $("previous").hidden = $("next").hidden = !this.story;
     const wanted = this.story
       ? this.story.scene.drives.map((drive) => ({ ...drive, fileBytes: this.story.scene.file_bytes }))
       : freeDrives(free, DATA);
     try {
-      this.drives = wanted.map((drive) => this.makeDrive(drive));
+      for (const drive of wanted) this.drives.push(this.makeDrive(drive));
     } catch (error) {
+      for (const drive of this.drives.splice(0)) drive.release();
       this.fail(error);
     }
-    this.total = this.story ? this.story.total : wanted[0].steps.reduce((sum, step) => sum + requestsOf(step), 0);
-    const pace = (commands) => (this.story ? this.story.pace(commands) : Math.max(200, this.total / 60));
-    this.player = new Player(this.drives, this.total, pace);
+    this.timeline = this.story ? this.story.timeline : freeTimeline(wanted[0].steps);
+    this.player = new Player(this.drives, this.timeline);
     this.player.speed = SPEEDS[this.state.speed];
     this.chapter = -1;
     this.step = -1;
-    $("scrub").max = String(this.total);
     if (this.story) this.showScene();
     else this.form.show(free, 0);
     this.seek(at);
@@ -122,7 +123,7 @@ class Studio {
     const index = this.story.chapterAt(this.player.at);
     if (index === this.chapter) return;
     this.chapter = index;
-    const { title, text, colour } = this.story.chapters[index];
+    const { title, text } = this.story.chapters[index];
     $("chapter").textContent = `${index + 1}. ${title}`;
     setText($("text"), text);
     [...$("chapters").querySelectorAll("button")].forEach((button, each) => {
@@ -130,13 +131,13 @@ class Studio {
       if (each === index) button.setAttribute("aria-current", "step");
       else button.removeAttribute("aria-current");
     });
-    if (colour) this.state.colour = colour;
   }
 
   showEqual() {
     const place = $("equal");
     const result = this.story.compared;
     place.className = result ? (result.differences.length ? "bad" : "good") : "";
+    $("finish").hidden = Boolean(result);
     if (!result) {
       place.textContent = "Compared when the scene has run to the end of the experiment.";
       return;
@@ -159,7 +160,8 @@ class Studio {
         this.player.finish();
         this.settle();
       }
-      this.player.seek(Math.min(commands, this.total));
+      if (commands < this.timeline.commands) this.player.seek(commands);
+      else this.player.finish();
     } catch (error) {
       this.fail(error);
     }
@@ -182,10 +184,8 @@ class Studio {
     const added = stepsOf(free.steps, free.capacity, DATA.seed).slice(
       stepsOf(previous.steps.slice(0, -1), free.capacity, DATA.seed).length,
     );
-    for (const drive of this.drives) drive.twin.add(added);
-    this.total += added.reduce((sum, step) => sum + requestsOf(step), 0);
-    this.player.total = this.total;
-    $("scrub").max = String(this.total);
+    for (const drive of this.drives) drive.add(added);
+    this.timeline = this.player.timeline = freeTimeline(stepsOf(free.steps, free.capacity, DATA.seed));
     this.form.show(free, this.drives[0]?.current.step ?? 0);
   }
 
@@ -215,7 +215,8 @@ class Studio {
     $("back").addEventListener("click", () => this.stepBy(-1));
     $("previous").addEventListener("click", () => this.goToChapter(this.chapter - 1));
     $("next").addEventListener("click", () => this.goToChapter(this.chapter + 1));
-    $("scrub").addEventListener("input", () => this.seek(Number($("scrub").value)));
+    $("finish").addEventListener("click", () => this.seek(this.story.recorded));
+    $("scrub").addEventListener("input", () => this.seek(this.timeline.commandsAt(Number($("scrub").value))));
     $("speed").max = String(SPEEDS.length - 1);
     $("speed").value = String(this.state.speed);
     $("speed").addEventListener("input", () => {
@@ -232,10 +233,7 @@ class Studio {
       $("copied").textContent = "The address of this page now has this state.";
     });
     $("cut").addEventListener("click", () => {
-      for (const drive of this.drives) {
-        drive.twin.cutPower();
-        drive.refresh();
-      }
+      for (const drive of this.drives) drive.cutPower();
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
     addEventListener("hashchange", () => {
@@ -267,7 +265,7 @@ class Studio {
       PageDown: () => this.story && this.goToChapter(this.chapter + 1),
       PageUp: () => this.story && this.goToChapter(this.chapter - 1),
       Home: () => this.seek(0),
-      End: () => this.seek(this.total),
+      End: () => this.seek(this.timeline.commands),
     };
     if (!(event.key in actions)) return;
     event.preventDefault();
@@ -298,20 +296,24 @@ class Studio {
   draw(now) {
     if (!this.drives.length) return;
     if (this.story) this.showChapter();
-    const meaning = this.state.colour ?? "valid";
+    const meaning = this.state.colour ?? this.story?.colourAt(this.player.at) ?? "valid";
     const settings = { colours: this.colours, meaning, reduced: REDUCED.matches };
     for (const drive of this.drives) drive.draw(settings, now);
-    const sides = this.drives.map((drive) => ({ rows: drive.history.rows, at: drive.current.requests }));
-    const marks = this.story ? this.story.chapters.map(({ from }) => from) : [];
-    for (const curve of this.curves) curve.draw(sides, this.total, marks, this.colours);
+    const seconds = (commands) => this.timeline.secondsAt(commands);
+    const sides = this.drives.map(({ history, current }) => ({ rows: history.rows, at: seconds(current.requests) }));
+    const marks = this.story ? this.story.chapters.map(({ from }) => seconds(from)) : [];
+    for (const curve of this.curves) curve.draw(sides, this.timeline, marks, this.colours);
     this.drawControls(meaning);
   }
 
   drawControls(meaning) {
     const { at, playing, speed, ended } = this.player;
     $("play").textContent = playing ? "Stop" : ended ? "Replay" : "Play";
-    if (document.activeElement !== $("scrub") || playing) $("scrub").value = String(at);
-    $("position").textContent = `${whole(at)} of ${whole(this.total)}`;
+    const seconds = this.timeline.secondsAt(at);
+    $("scrub").max = String(this.timeline.seconds);
+    $("scrub").value = String(seconds);
+    $("scrub").setAttribute("aria-valuetext", `command ${whole(at)} of ${whole(this.timeline.commands)}`);
+    $("position").textContent = `${minutes(seconds)} of ${minutes(this.timeline.seconds)}, command ${whole(at)}`;
     $("pace").textContent = speed === AUTO
       ? `${this.story ? "as the scene" : "automatic"}`
       : `${time(speed)} a second`;

@@ -2,7 +2,7 @@
 
 const FRAME = {
   clock: 0, tick: 1, requests: 2, step: 3, steps: 4, stepRequests: 5, stepTotal: 6, inFlight: 7,
-  furthestRequests: 23, mapped: 25, units: 26, free: 27, programmed: 30, cuts: 31, lost: 32,
+  furthestRequests: 23, mapped: 25, units: 26, free: 27, programmed: 30, cuts: 31,
   line: 33, buffered: 38, bufferUnits: 39,
 };
 const FRAME_LENGTH = 40;
@@ -54,7 +54,6 @@ class Twin {
     this.module = module;
     this.handle = module.withText("studio_new", JSON.stringify(spec));
     this.description = module.json("studio_describe", this.handle);
-    this.finished = false;
   }
 
   release() {
@@ -63,18 +62,15 @@ class Twin {
 
   add(steps) {
     this.module.withText("studio_add_steps", this.handle, JSON.stringify(steps));
-    this.finished = false;
   }
 
   /** Runs until `requests` more have completed, the clock is at `until`, or the steps end. */
   advance(requests, until = Infinity) {
-    const code = this.module.exports.studio_advance(this.handle, requests, until);
-    this.finished = this.module.checked(code) === 1;
+    this.module.checked(this.module.exports.studio_advance(this.handle, requests, until));
   }
 
   seek(by, value) {
     this.module.checked(this.module.exports.studio_seek(this.handle, by, value));
-    this.finished = false;
   }
 
   observe(lists) {
