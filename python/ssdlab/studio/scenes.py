@@ -39,10 +39,11 @@ class Chapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scene(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A scene. `tab` is its short title. `options` are those of the experiment; `own` is the command for a real drive.
+    """A scene. `tab` is its short title, and `own` the command for a real drive.
 
-    `file_mib` is the size of the file whose units are drawn by their place; 0 for none. `extra` are
-    steps that follow the experiment in the page only, as the module takes them.
+    `options` are those of the experiment. `file_mib` is the size of the file whose units are drawn
+    by their place; 0 for none. `extra` are steps that follow the experiment in the page only, as
+    the module takes them.
     """
 
     title: str

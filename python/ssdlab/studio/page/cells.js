@@ -27,8 +27,22 @@ class Cells {
     this.canvas = canvas;
     this.overlay = overlay;
     this.drawn = new Int32Array(0);
-    this.moving = [];
+    this.clear();
     this.cursor = -1;
+  }
+
+  clear() {
+    this.arrived = [];
+    this.moving = [];
+  }
+
+  /** Keeps the moves that are new in a frame. */
+  take(frame) {
+    for (let at = Math.max(0, frame.moves.length - 8 * MOVES_SHOWN); at < frame.moves.length; at += 8) {
+      const [from, to, units, cause] = frame.moves.subarray(at, at + 4);
+      this.arrived.push({ from, to, units, cause });
+    }
+    this.arrived = this.arrived.slice(-MOVES_SHOWN);
   }
 
   /** All cells are drawn again: the colours, the size or what a colour means has changed. */
@@ -80,7 +94,7 @@ class Cells {
       this.drawn[index] = key;
       this.cell(room.pen, index, { cell, level, inside, fill: this.paint[shade] }, colours);
     }
-    this.drawMoves(frame, colours, reduced, now);
+    this.drawMoves(colours, reduced, now);
     return sums;
   }
 
@@ -131,14 +145,11 @@ class Cells {
   }
 
   /** Units that move: dots from the superblock they leave to the one they go to. */
-  drawMoves(frame, colours, reduced, now) {
+  drawMoves(colours, reduced, now) {
     const room = surface(this.overlay);
     if (!room) return;
     room.pen.clearRect(0, 0, room.width, room.height);
-    for (let at = Math.max(0, frame.moves.length - 8 * MOVES_SHOWN); at < frame.moves.length; at += 8) {
-      const [from, to, units, cause] = frame.moves.subarray(at, at + 4);
-      this.moving.push({ from, to, units, cause, since: now });
-    }
+    for (const move of this.arrived.splice(0)) this.moving.push({ ...move, since: now });
     this.moving = this.moving.filter((each) => now - each.since < MOVE_MS).slice(-MOVES_SHOWN);
     for (const each of this.moving) this.move(room.pen, each, colours, reduced, now);
     if (this.cursor >= 0) {

@@ -16,6 +16,12 @@ class History {
     this.rows = [];
   }
 
+  /** Where the time of the next row begins. */
+  startOf(step, start) {
+    const last = this.rows.at(-1);
+    return last?.step === step ? last.end : start;
+  }
+
   /** Takes the series of a frame where it has become longer. */
   take(series, names) {
     const width = names.length;
@@ -34,7 +40,10 @@ class History {
       this.rows.push({
         commands,
         requests: requests.reduce((sum, each) => sum + each, 0),
-        seconds: (value("end_ns") - value("start_ns")) / 1e9,
+        step: value("step"),
+        end: value("end_ns"),
+        // Intervals without a completion have no row: their time counts, too.
+        seconds: (value("end_ns") - this.startOf(value("step"), value("start_ns"))) / 1e9,
         bytes: value("read_bytes") + value("write_bytes"),
         carries: value("read_requests") + value("write_requests") > 0,
         p50: value("p50_ns"),
@@ -169,7 +178,8 @@ class Curves {
     const wanted = this.pointer === null
       ? sides[0].at
       : ((this.pointer - SIDE) / (width - SIDE - 2)) * total;
-    const texts = drawn.map((lines) => lines.map((line) => {
+    const parts = drawn.map((lines) => (drawn.length > 1 ? lines.slice(0, 1) : lines));
+    const texts = parts.map((lines) => lines.map((line) => {
       const before = line.filter(([at]) => at <= wanted).at(-1);
       return before ? this.write(before[1]) : "–";
     }).join(" / "));
@@ -178,10 +188,10 @@ class Curves {
     pen.fillStyle = colours.ink;
     pen.font = "12px system-ui, sans-serif";
     pen.fillText(text, width - 2, 8);
-    const room = width - SIDE - 12 - pen.measureText(text).width;
+    const room = width - 12 - pen.measureText(text).width;
     pen.textAlign = "left";
     pen.font = "600 12px system-ui, sans-serif";
-    pen.fillText(pen.measureText(this.title).width < room ? this.title : this.short, SIDE, 8);
+    pen.fillText(pen.measureText(this.title).width < room ? this.title : this.short, 0, 8);
     if (this.pointer === null || wanted < 0) return;
     pen.strokeStyle = colours.muted;
     pen.setLineDash([2, 2]);

@@ -6,8 +6,10 @@ const CAUSE_COUNTERS = [
   ["mapping", "nand_mapping_writes"], ["padding", "nand_padding_writes"],
 ];
 
-/** Commands before the one that is gone to, for the picture of the last moments. */
+/** Commands before the one that is gone to, for the picture of the last moments, and those that
+ * run between two frames: the module lists only the latest operations of a frame. */
 const SHOWN_BEFORE = 4000;
+const SLICE = 100;
 
 class Drive {
   /** `view`: the element that shows it, a copy of the template; `fileBytes`: of the unit map. */
@@ -63,6 +65,7 @@ class Drive {
   refresh() {
     this.current = this.twin.frame();
     this.lanes.take(this.current);
+    this.cells.take(this.current);
     this.history.take(this.current.series, this.twin.description.series);
     return this.current;
   }
@@ -92,7 +95,7 @@ class Drive {
     this.refresh();
   }
 
-  /** Cuts the power now; what was known of the time after it no longer happens. */
+  /** Cuts the power now; the known time after it no longer happens. */
   cutPower() {
     this.twin.cutPower();
     this.history = new History();
@@ -101,11 +104,11 @@ class Drive {
 
   seek(requests) {
     this.lanes.clear();
-    this.cells.moving = [];
+    this.cells.clear();
     this.twin.seek(SEEK.requests, Math.max(0, requests - SHOWN_BEFORE));
-    const before = this.refresh().requests;
-    if (before < requests && !this.done) this.twin.advance(requests - before);
-    this.refresh();
+    while (this.refresh().requests < requests && !this.done) {
+      this.twin.advance(Math.min(SLICE, requests - this.current.requests));
+    }
     this.target = this.current.line;
     this.owed = 0;
   }

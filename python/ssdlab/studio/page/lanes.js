@@ -4,7 +4,7 @@ const OPS = ["read", "write", "trim", "flush"];
 const OP_COLOURS = ["read", "program", "trim", "flush"];
 const ACTIVITIES = ["idle", "host read", "program", "erase", "read for collection"];
 const ACTIVITY_COLOURS = ["empty", "read", "program", "erase", "gather"];
-const KEPT = 4096;
+const KEPT = 16384;
 const COMMAND_ROWS = 4;
 const SPANS_US = [50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000];
 
@@ -43,15 +43,11 @@ class Lanes {
 
   /** The time that the axis shows: what the latest operations and commands took, in steps. */
   chooseSpan(clock, dies) {
-    const operations = this.operations.filter((each) => each.begins <= clock);
-    const commands = this.commands.filter((each) => each.begins <= clock);
     const first = Math.max(
-      operations.at(-12 * dies)?.begins ?? operations[0]?.begins ?? 0,
-      commands.at(-96)?.begins ?? commands[0]?.begins ?? 0,
+      nthBefore(this.operations, 12 * dies, clock), nthBefore(this.commands, 96, clock),
     );
     const wanted = Math.max(0, clock - first) / 1e3;
-    const fits = SPANS_US.find((span) => span >= wanted) ?? SPANS_US.at(-1);
-    const wide = fits * 1e3;
+    const wide = (SPANS_US.find((span) => span >= wanted) ?? SPANS_US.at(-1)) * 1e3;
     if (!this.span || wide > this.span || wide * 4 < this.span) this.span = wide;
     return this.span;
   }
@@ -121,6 +117,17 @@ class Lanes {
       pen.fillRect(right + 4, top + die * row, 10, row - 1);
     }
   }
+}
+
+/** When the nth but last of these that has begun by `clock` began, or else the first one. */
+function nthBefore(list, n, clock) {
+  let first = 0;
+  for (let at = list.length - 1, seen = 0; at >= 0 && seen < n; at -= 1) {
+    if (list[at].begins > clock) continue;
+    first = list[at].begins;
+    seen += 1;
+  }
+  return first;
 }
 
 /** What the dies do now, in words. */

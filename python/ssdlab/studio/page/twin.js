@@ -81,14 +81,16 @@ class Twin {
     this.module.checked(this.module.exports.studio_power_cut(this.handle));
   }
 
-  /** The state now; its arrays are valid until the next call of the module. */
+  /** The state now. */
   frame() {
     const at = this.module.exports.studio_frame(this.handle);
     const memory = this.module.exports.memory.buffer;
     const words = new Float64Array(memory, at, FRAME_LENGTH);
-    const floats = (index, width) => new Float64Array(memory, words[index + 1], words[index] * width);
+    // Copies: a call for another twin may move the module's memory.
+    const floats = (index, width) =>
+      new Float64Array(memory, words[index + 1], words[index] * width).slice();
     const frame = {
-      cells: new Uint32Array(memory, words[9], words[8] * 4),
+      cells: new Uint32Array(memory, words[9], words[8] * 4).slice(),
       dies: floats(10, 4),
       counters: floats(12, 1),
       series: floats(14, this.description.series.length),
