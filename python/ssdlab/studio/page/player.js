@@ -16,7 +16,7 @@ class Player {
   }
 
   get at() {
-    return this.drives[0].current.requests;
+    return this.drives[0]?.current.requests ?? 0;
   }
 
   get ended() {
