@@ -86,6 +86,10 @@ class _Commands(LazyGroup):
             "Run many twins: a grid or a sample over profile, policy and load, with repeats and "
             "seeds.",
         ),
+        "studio": Member(
+            "ssdlab.cli.studio",
+            "Write one HTML page in which twins run, to see inside a drive.",
+        ),
         "runs": Member(
             "ssdlab.cli.runs",
             "List the runs of a results folder, oldest first, each with its verdict.",

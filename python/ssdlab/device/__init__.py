@@ -33,6 +33,7 @@ from ssdlab.device.real import (
     open_real,
     verify,
 )
+from ssdlab.device.recorded import RecordedJob, RecordedRest, TwinRecord, record_twins
 from ssdlab.device.traces import Replay, TraceStatistics, read_trace_statistics
 from ssdlab.device.twins import ServeOptions, describe_twin, open_mirror, open_twin, serve
 
@@ -59,6 +60,8 @@ __all__ = [
     "Power",
     "Rate",
     "RealOptions",
+    "RecordedJob",
+    "RecordedRest",
     "Replay",
     "Sample",
     "ServeOptions",
@@ -67,6 +70,7 @@ __all__ = [
     "Stream",
     "Strided",
     "TraceStatistics",
+    "TwinRecord",
     "Verified",
     "Watcher",
     "WriteHint",
@@ -84,6 +88,7 @@ __all__ = [
     "open_twin",
     "parse_fio",
     "read_trace_statistics",
+    "record_twins",
     "run_job",
     "serve",
     "sync_file_system",

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from ssdlab._native import Drive, Server, describe_profile
+from ssdlab.device.recorded import recorded
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.units import format_size
 
@@ -28,7 +29,8 @@ def open_twin(
         TargetError: the profile is invalid; the message has its name, the key and allowed values.
     """
     with _errors_with_name(name, capacity_bytes):
-        return Drive.twin(profile, capacity_bytes, seed=seed)
+        drive = Drive.twin(profile, capacity_bytes, seed=seed)
+    return recorded(drive, profile, capacity_bytes, seed)
 
 
 def open_mirror(

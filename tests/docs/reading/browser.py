@@ -71,10 +71,10 @@ def look(pages: Sequence[Path], folder: Path) -> tuple[list[Seen], list[str]]:
     return [Seen(**each) for each in answer], console
 
 
-def run_script(page: str, folder: Path) -> tuple[Any, list[str]]:
+def run_script(page: str, folder: Path, fragment: str = "") -> tuple[Any, list[str]]:
     """What a page writes as JSON into its element `seen`, and what the console says.
 
-    Skips the test where no Chromium is installed.
+    `fragment` ends its address. Skips the test where no Chromium is installed.
     """
     found = [name for name in _NAMES if shutil.which(name)]
     if not found:
@@ -86,7 +86,7 @@ def run_script(page: str, folder: Path) -> tuple[Any, list[str]]:
     if os.geteuid() == 0:
         options.append("--no-sandbox")  # it refuses root otherwise
     done = subprocess.run(
-        [found[0], *options, f"--user-data-dir={folder / 'profile'}", frames.as_uri()],
+        [found[0], *options, f"--user-data-dir={folder / 'profile'}", frames.as_uri() + fragment],
         capture_output=True,
         text=True,
         check=False,

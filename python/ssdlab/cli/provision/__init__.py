@@ -56,7 +56,7 @@ def provision(
     """
     info = _drive_info(target, size_of(visible), size_of(flash), twin)
     share = _share(spare, info)
-    from ssdlab.cli import provision_output as output
+    from ssdlab.cli.provision import output
     from ssdlab.provision import RECOMMENDED_SPARE, DriveSize, gains, methods
 
     progress = output.progress(quiet=quiet or json)

@@ -1,0 +1,112 @@
+"""Makes the page: the module, the profiles and the scenes in one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import jinja2
+
+from ssdlab import profiles
+from ssdlab.charts import PALETTE
+from ssdlab.errors import UsageError
+from ssdlab.studio.recorded_scene import scene_data
+from ssdlab.studio.scenes import SCENES, load_scene
+from ssdlab.target import Twin
+
+MODULE: Final = Path(__file__).parent / "studio.wasm"
+SCRIPTS: Final = (
+    "format",
+    "twin",
+    "cells",
+    "lanes",
+    "curves",
+    "units",
+    "drive",
+    "timeline",
+    "player",
+    "workloads",
+    "free",
+    "story",
+    "link",
+    "studio",
+    "self_test",
+)
+"""The page's scripts in `page/`, in this order: they are one module."""
+CAPACITY: Final = 256 << 20
+"""Capacity of the free play's twin: small, so that each superblock can be seen."""
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What the page shows first.
+
+    `twin` is the drive of the free play, scaled to its `scaled_to_bytes`. `scene` is the name of a
+    scene, or None for the free play.
+    """
+
+    twin: Twin
+    scene: str | None
+    seed: int = 0
+
+
+def make_page(
+    options: PageOptions, on_scene: Callable[[str], object] = lambda _: None, module: Path = MODULE
+) -> str:
+    """The text of the page. `on_scene` is called before each scene is recorded.
+
+    Raises:
+        UsageError: there is no module.
+        TargetError: the twin cannot have this capacity.
+        Interrupted: Ctrl-C.
+    """
+    packed = _read_module(module)
+    scenes = []
+    for name in SCENES:
+        on_scene(name)
+        scenes.append(scene_data(name, load_scene(name), options.seed))
+    names = dict.fromkeys([options.twin.profile, *profiles.names()])
+    data = {
+        "version": version("ssdlab"),
+        "scene": options.scene,
+        "seed": options.seed,
+        "scenes": scenes,
+        "profiles": {name: profiles.load(name) for name in names},
+        "twin": options.twin.profile,
+        "capacity_bytes": options.twin.capacity_bytes,
+    }
+    return _render(data, packed)
+
+
+def _read_module(path: Path) -> str:
+    """The module as base64."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise UsageError(
+            "the page needs the twin as a WebAssembly module, which this installation lacks; "
+            "build it in a checkout of ssdlab with: make studio"
+        ) from error
+    return base64.b64encode(content).decode()
+
+
+def _render(data: dict[str, Any], module: str) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("ssdlab.studio", "page"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    folder = Path(__file__).parent / "page"
+    script = "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    # No text of the data may end the element that it is in.
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return environment.get_template("studio.html.j2").render(
+        palette=PALETTE, data=text, module=module, script=script
+    )
