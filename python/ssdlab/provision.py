@@ -21,8 +21,10 @@ from ssdlab.device import Drive, Job, Outcome, describe_twin, open_twin, run_job
 from ssdlab.doctor.checks.drives import flash_of, published
 from ssdlab.errors import Interrupted, TargetError
 from ssdlab.storage_stack.blockdev import BlockDevice, partitions_of
+from ssdlab.storage_stack.resync import arrays_on, resync_warnings
 from ssdlab.target import Twin
 from ssdlab.units import format_size
+from ssdlab.warning import MeasurementWarning
 
 RECOMMENDED_SPARE: Final = (0.25, 0.27, 0.29)
 """Fractions of all flash that the published test of two 840 Pro drives recommends."""
@@ -48,6 +50,7 @@ class DriveInfo:
     source: str
     twin: str | None
     unpartitioned: int | None = None
+    warnings: tuple[MeasurementWarning, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,7 @@ def info_of_device(device: BlockDevice, flash: int | None, twin: str | None) -> 
         source="as given" if flash else guessed.why,
         twin=twin or twin_like(model),
         unpartitioned=device.size - max(ends) if ends else None,
+        warnings=resync_warnings(arrays_on(device)),
     )
 
 

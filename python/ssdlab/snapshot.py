@@ -48,10 +48,11 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
     `discard_max_hw_bytes` is the driver's limit, `cache_type` that of the SCSI disk,
     `off_by_bytes` the kernel's alignment_offset. `link_bytes_per_s` is the negotiated speed,
     `best_link_bytes_per_s` the highest that both ends support. `array_metadata` is the format of
-    an md array's metadata ("1.2"; "imsm" and "ddf" are firmware RAID). `controller` is the driver
-    of the RAID controller whose volume this is, and `smart_type` smartctl's -d option for a drive
-    behind one; `members_of` is "volume" if `below` are the drives of this volume, "controller" if
-    only the controller's drives are known. `zoned` is "host-aware" or "host-managed".
+    an md array's metadata ("1.2"; "imsm" and "ddf" are firmware RAID), `array_component_bytes` what
+    the array uses of each member. `controller` is the driver of the RAID controller whose volume
+    this is, and `smart_type` smartctl's -d option for a drive behind one; `members_of` is "volume"
+    if `below` are the drives of this volume, "controller" if only the controller's drives are
+    known. `zoned` is "host-aware" or "host-managed".
     """
 
     name: str
@@ -88,6 +89,7 @@ class Device(msgspec.Struct, frozen=True, omit_defaults=True):
     array_level: str | None = None
     array_missing: int | None = None
     array_action: str | None = None
+    array_component_bytes: int | None = None
     array_metadata: str | None = None
     controller: str | None = None
     smart_type: str | None = None

@@ -20,9 +20,11 @@ from ssdlab.storage_stack.blockdev import device_by_name
 from ssdlab.storage_stack.filesystem import PSEUDO, is_network
 from ssdlab.storage_stack.live import live_roots
 from ssdlab.storage_stack.mounts import Mount, mount_of
+from ssdlab.storage_stack.resync import resync_warnings
 from ssdlab.storage_stack.space import space_on
 from ssdlab.storage_stack.trim.devices import discarded_bytes, used_bytes
 from ssdlab.storage_stack.trim.stack import blocking_layer, trim_layers_of_mount
+from ssdlab.warning import MeasurementWarning
 
 _ALL: Final = (1 << 64) - 1
 _COMPLETE_SHARE: Final = 0.5
@@ -61,6 +63,8 @@ class TrimResult:
     layers: tuple[LayerResult, ...]
     stops: str | None
     refused: str
+    warnings: tuple[MeasurementWarning, ...] = ()
+    """What a resync did to the drives, as they were before the trim."""
 
     @property
     def reached(self) -> int | None:
@@ -84,6 +88,7 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
     devices = [d for d in (device_by_name(row.device) for row in rows) if d is not None]
     before = {device.name: discarded_bytes(device) for device in devices}
     used = {device.name: used_bytes(device) for device in devices}
+    warnings = resync_warnings(devices)
     sync_file_system(mount.mount_point)
     passes, refused, forced = _trim_passes(mount, free, force=force)
     return TrimResult(
@@ -95,6 +100,7 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
         layers=tuple(_layer_result(row, before, used) for row in rows if row.layer != "schedule"),
         stops=_describe(blocking_layer(rows)),
         refused=refused,
+        warnings=warnings,
     )
 
 

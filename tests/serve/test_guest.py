@@ -121,10 +121,29 @@ def test_the_doctor_in_a_guest_knows_firmware_raid_and_what_initialising_it_writ
     assert list(used) == ["imsm raid1", "imsm raid10", "imsm raid5", "ddf raid1"]
     for name in ("imsm raid1", "ddf raid1"):
         assert used[name][1] - used[name][0] > 400_000, "one member of 256 MiB is written whole"
+    line = r"GUEST: (\w+) resync: provision: all-in-use; trim: all-in-use; again: \n"
+    assert re.findall(line, output) == ["imsm", "ddf"], "provision and trim find the resync"
     line = r"GUEST: (\S+-raid\d+): (-?\d+) blocks freed; .*firmware-raid.*"
     freed = {name: int(blocks) for name, blocks in re.findall(line, output)}
     assert freed["imsm-raid5"] <= 0
     assert min(freed[name] for name in ("imsm-raid1", "imsm-raid10", "ddf-raid1")) > 60_000
+
+
+def test_the_doctor_in_a_guest_knows_a_zfs_pool_and_what_zpool_trim_frees() -> None:
+    need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
+    if not (ROOT / "build/guest/zfs").is_dir():
+        pytest.skip("needs ZFS for the guest's kernel: run `tools/setup.sh guest-zfs`")
+    need_packages("6.1", "build/guest/zfs")
+    output = guest("inside.py", "--kernel", "6.1", "--case", "zfs")
+    said = [set(line.split()) for line in re.findall(r"zfs: the doctor says: (.*)", output)]
+    assert [("trim-never-asked" in codes, "zfs-sync-off" in codes) for codes in said] == [
+        (True, False),
+        (False, True),
+        (False, True),
+    ]
+    assert ["zfs-pool-degraded" in codes for codes in said] == [False, False, True]
+    (freed,) = re.findall(r"zfs: (\d+) blocks freed by zpool trim", output)
+    assert int(freed) >= (64 << 20) / 4096, "the deleted file was trimmed"
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -110,7 +110,7 @@ def _object(result: TrimResult, *, reaches: bool | None) -> dict[str, Any]:
         "measures": [asdict(row) for row in result.layers],
         "findings": findings,
         "verdict": _verdict(result, reaches=reaches),
-        "warnings": [],
+        "warnings": result.warnings,
     }
 
 
@@ -131,6 +131,9 @@ def _print(result: TrimResult, verdict: str, *, quiet: bool) -> None:
             if size > result.free:
                 why += "; it trims space that it keeps for itself, too"
             line = Text(f"{sizes}, as the file system reports{why}")
+            console.print(Padding(line, (0, 0, 0, 1)))
+        for warning in result.warnings:
+            line = Text(f"! before the trim: {warning.code}: {plain(warning.sentence)}")
             console.print(Padding(line, (0, 0, 0, 1)))
     console.print(Padding(Text(f"=> {plain(verdict)}", "bold"), (0, 0, 0, 1)))
 

@@ -1,6 +1,6 @@
 """Heal: rewrites in order the parts of live files that read slowly.
 
-options   what the user asked for
+options   what the user requested
 refusal   whether a file may be rewritten, and by which method; no I/O
 pieces    range arithmetic, and which pieces are slow; no I/O
 speed     measures how fast each piece reads

@@ -69,7 +69,7 @@ def _object(result: Result) -> dict[str, Any]:
         "findings": findings,
         "verdict": _verdict(drive, gains),
         "plan": [asdict(method) for method in result.plan],
-        "warnings": [],
+        "warnings": drive.warnings,
     }
 
 
@@ -115,6 +115,8 @@ def _print_sizes(drive: DriveInfo, console: Console) -> None:
             "was discarded and not written since"
         )
         console.print(Padding(Text(text), (0, 1)))
+    for warning in drive.warnings:
+        console.print(Padding(Text(f"! {warning.code}: {plain(warning.sentence)}"), (0, 1)))
     console.print()
 
 

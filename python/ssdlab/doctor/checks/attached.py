@@ -7,6 +7,7 @@ from typing import Final
 
 from ssdlab.doctor.checks.verdict import Verdict, device_label, experiment_target, is_rotating
 from ssdlab.snapshot import Device, Snapshot
+from ssdlab.storage_stack.resync import REDUNDANT
 
 _MB: Final = 1e6
 _SLOW_USB: Final = 60e6
@@ -115,16 +116,13 @@ def _firmware_raid(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
     )
 
 
-_REDUNDANT: Final = frozenset({"raid1", "raid10", "raid4", "raid5", "raid6"})
-
-
 def _resync_fills(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
     """A resync writes whole members, also their unused blocks; only a TRIM undoes that.
 
     Seen with Linux 6.12 on twins: initialising RAID 1 wrote all of them, RAID 10 of trimmed drives
     nothing, because it compares first.
     """
-    if device.array_level not in _REDUNDANT or device.controller:
+    if device.array_level not in REDUNDANT or device.controller:
         return
     members = [lower for name in device.below if (lower := snapshot.device(name))]
     if members and all(is_rotating(member) for member in members):
@@ -132,8 +130,8 @@ def _resync_fills(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
     passes = bool(device.discard_max_bytes)
     points = [mount.mount_point for mount in snapshot.mounts]
     trim = "; ".join(f"sudo fstrim -v {point}" for point in points) or "sudo fstrim -av"
-    full = [m for m in members if m.used_bytes and m.size_bytes and m.used_bytes >= m.size_bytes]
-    counted = f"; {', '.join(m.name for m in full)} count all blocks as used" if full else ""
+    full = _counting_all_used(snapshot, device)
+    counted = f"; {', '.join(full)} count all its blocks as used" if full else ""
     yield Verdict(
         code="resync-fills",
         severity="note" if passes else "warn",
@@ -152,6 +150,17 @@ def _resync_fills(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
         proof=f"sudo ssdlab run trim {experiment_target(snapshot)}",
         value=device.array_level or "",
     )
+
+
+def _counting_all_used(snapshot: Snapshot, array: Device) -> list[str]:
+    """The drives that count at least as many blocks as in use as the array has of them."""
+    names = list(array.below)
+    for device in snapshot.devices:
+        if device.is_partition and device.name in array.below:
+            names += device.below
+    used = ((name, each.used_bytes) for name in names if (each := snapshot.device(name)))
+    component = array.array_component_bytes
+    return [name for name, size in used if component and size and size >= component]
 
 
 def _raid_volume(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:

@@ -58,7 +58,7 @@ for entry in /sys/class/block/*; do
         queue/discard_granularity queue/optimal_io_size queue/zoned \
         queue/write_zeroes_unmap_max_bytes device/model device/name device/vendor device/serial \
         device/firmware_rev device/rev device/fwrev device/transport device/raid_level \
-        dm/name dm/uuid md/level md/degraded md/sync_action md/metadata_version \
+        dm/name dm/uuid md/level md/degraded md/sync_action md/metadata_version md/component_size \
         loop/backing_file loop/dio; do
         file "$real/$name"
     done

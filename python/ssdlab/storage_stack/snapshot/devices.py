@@ -16,6 +16,7 @@ from ssdlab.storage_stack.health.hardware import (
 from ssdlab.storage_stack.layers import Roots, directly_below, layers_under
 from ssdlab.storage_stack.pseudofile import read_int, read_text
 from ssdlab.storage_stack.raid import firmware_metadata, volume_of
+from ssdlab.storage_stack.resync import component_bytes
 from ssdlab.storage_stack.trim.devices import device_layer, used_bytes
 from ssdlab.storage_stack.trim.tables import data_starts
 
@@ -99,6 +100,7 @@ def _kind_specific(directory: Path) -> dict[str, Any]:
         "backing_file": read_text(directory / "loop" / "backing_file"),
         "direct_io": None if direct is None else bool(direct),
         "array_missing": read_int(directory / "md" / "degraded"),
+        "array_component_bytes": component_bytes(directory),
         "array_action": read_text(directory / "md" / "sync_action"),
     }
 
