@@ -191,7 +191,8 @@ def _estimates_of(
     text = apply_estimates(text, list(applied.values()), source)
     intervals = [_with_page_types(text, one) for one in _intervals(near)]
     modes = [value for one in intervals if one.key == MODE for value in {one.low: 0, one.high: 0}]
-    applied |= {one.key: one for one in lasting_estimates(text, fit_input, modes or MODES)}
+    lasting = lasting_estimates(text, fit_input, modes or MODES, found.solutions[0].excess)
+    applied |= {one.key: one for one in lasting}
     text = apply_estimates(text, list(applied.values()), source)
     applied |= {one.key: one for one in found.by_rates if one.key not in searched}
     parameters = [replace(one, start=get_value(profile, one.key)) for one in applied.values()]
