@@ -88,7 +88,7 @@ def number(profile: str, key: str) -> float | None:
 
 def _number(profile: str, key: str, value: Any) -> float:
     if key == "slc.size":
-        return parse_size(str(value)) / float(describe_twin("box", profile)["capacity_bytes"])
+        return _share(profile, value)
     if key in (*_TIMES, *_OVERHEADS):
         times = value if isinstance(value, list) else [value]
         return float(np.mean([parse_duration(each) for each in times]))
@@ -97,6 +97,10 @@ def _number(profile: str, key: str, value: Any) -> float:
     if key in {"buffer.size", "ftl.chunk", PAGE}:
         return float(parse_size(str(value)))
     return float(value)
+
+
+def _share(profile: str, size: Any) -> float:
+    return parse_size(str(size)) / float(describe_twin("box", profile)["capacity_bytes"])
 
 
 def ratios(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str, tuple[float, bool]]:
@@ -136,6 +140,11 @@ def coverage(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str
     """For each estimate of a number that the drive has: whether its interval has the truth."""
     covered = {}
     for each in estimates:
+        if each.key == "slc.size" and each.high is not None:  # without a bound below
+            share = _true_number(truth, each.key) or 0.0
+            low = 0.0 if each.low is None else _share(fitted, each.low)
+            covered[each.key] = low * 0.9995 <= share <= _share(fitted, each.high) * 1.0005
+            continue
         if each.low is None or each.high is None:  # absent
             covered[each.key] = get_value(truth, each.key) in {each.low, each.high, each.value}
             continue

@@ -8,11 +8,12 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
+from ssdlab.analysis.evidence import Conclusion
 from ssdlab.device import describe_twin
-from ssdlab.fit.direct_estimates import apply_estimates, initial_estimates
+from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY
-from ssdlab.profiles.toml_edit import get_value, remove_table
+from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
 from ssdlab.records import Finding
 
 CACHED = "samsung-970-evo-plus-500"
@@ -79,6 +80,24 @@ def test_a_cache_and_a_buffer_of_which_only_bounds_are_known_are_not_determined(
     assert (buffer.value, buffer.low, buffer.high) == ("6144 KiB", "4096 KiB", "9216 KiB")
     assert not cache.determined
     assert not buffer.determined
+
+
+def test_a_buffer_is_corrected_by_the_error_of_the_same_probe_on_the_candidate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def measure_cache(_profile: str) -> Conclusion:
+        return Conclusion([], {"buffer_mib": Finding(9.2, "MiB", None, None, "")})
+
+    monkeypatch.setattr("ssdlab.fit.direct_estimates.measure_cache", measure_cache)
+    start = set_value(remove_table(profiles.load(CACHED), "slc"), "buffer.size", "8806 KiB")
+    findings = {"buffer_mib": Finding(8.6, "MiB", 8.57, 8.62, "")}
+    results = Measurement("cache", "", "box", findings=findings)
+    [buffer] = corrected_estimates(start, [results])
+    low, value, high = (
+        float(str(each).split()[0]) for each in (buffer.low, buffer.value, buffer.high)
+    )
+    assert value == pytest.approx(8 * 1024, rel=0.005)
+    assert low < 8 * 1024 < high
 
 
 @pytest.mark.parametrize(

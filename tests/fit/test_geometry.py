@@ -139,6 +139,11 @@ def test_spare_behind_a_cache_comes_from_the_lasting_rate(
     assert spare.value == pytest.approx(0.2, rel=0.1)
     assert spare.low < 0.2 < spare.high
     assert mode.value == "static"
+    # The rates show the spare only as well as everything else is known.
+    [wide, _] = lasting_estimates(start, FitInput((results,)), ("static",), 100.0)
+    assert wide.low < spare.low
+    assert wide.high > spare.high
+    assert not wide.determined
 
 
 def test_the_search_starts_from_the_rates_that_results_show() -> None:

@@ -197,19 +197,23 @@ def _first_buffer(results: Measurement) -> Iterator[Estimate]:
 
 
 def _buffer(profile: str, results: Measurement) -> list[Estimate]:
-    """The buffer size, plus what `cache` misses on the candidate twin."""
+    """The buffer size, corrected by the error of `cache` on the candidate twin."""
     finding = results.findings.get("buffer_mib")
     if finding is None or results.number("buffer_mib") is None:
         return []
-    actual_kib = parse_size(str(get_value(profile, "buffer.size"))) / KIB
+    actual_mib = parse_size(str(get_value(profile, "buffer.size"))) / MIB
     seen = measure_cache(profile).findings.get("buffer_mib")
-    seen_mib = seen.value if seen is not None and isinstance(seen.value, float) else None
-    # The part of the buffer that `cache` misses holds pages that are still being filled.
-    unseen_kib = max(0.0, actual_kib - seen_mib * KIB) if seen_mib else 0.0
+    seen_mib = seen.value if seen is not None and isinstance(seen.value, float) else actual_mib
+    # Pages that are still being filled are missed; pages that the dies have taken count, too. The
+    # drive's error is unknown: the bounds assume none, and twice that of the candidate.
+    missed_mib = actual_mib - seen_mib
     assert isinstance(finding.value, float | int)
-    mib = (finding.value, *_interval(finding))
-    value, low, high = (f"{round(x * KIB + unseen_kib)} KiB" for x in mib)
-    return [Estimate("buffer.size", value, low, high)]
+    bounds = _interval(finding)
+    low = bounds[0] + min(0.0, 2 * missed_mib)
+    high = bounds[1] + max(0.0, 2 * missed_mib)
+    mib = (finding.value + missed_mib, low, high)
+    value, least, most = (f"{round(x * MIB / KIB)} KiB" for x in mib)
+    return [Estimate("buffer.size", value, least, most)]
 
 
 def drive_bytes(results: Sequence[Measurement]) -> int | None:
@@ -244,12 +248,18 @@ def _slc(profile: str, results: Measurement, drive: int | None) -> Iterator[Esti
     size = finding.value
     if not isinstance(size, float | int):  # only its bounds are known
         assert high is not None
-        size = ((low or 0.0) + high) / 2
+        low = low or 0.0
+        size = (low + high) / 2
     ratio = 1.0 if drive is None else _capacity(profile) / drive
     bounds = (size, size if low is None else low, size if high is None else high)
     value, least, most = (f"{round(ratio * x)} MiB" for x in bounds)
     determined = bounds[2] <= DETERMINED_RATIO * bounds[1]
     yield Estimate(SLC, value, least, most, determined)
+    yield from cache_times(profile, results)
+
+
+def cache_times(profile: str, results: Measurement) -> Iterator[Estimate]:
+    """Where the search starts for an SLC cache, if the profile has none."""
     if get_value(profile, "slc.program") is None:
         cached, lasting = (results.number(f"{name}_mib_per_s") for name in ("cached", "lasting"))
         program_us = 1e6 * parse_duration(str(get_value(profile, "flash.program")))

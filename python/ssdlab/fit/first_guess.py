@@ -17,6 +17,7 @@ from ssdlab.units import parse_size
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 BLOCK: Final = 4 * KIB
+FLUSH: Final = "buffer.flush_overhead"
 OVERHEAD_MIN: Final = 2e-6
 """The shortest overhead to start with, in s."""
 
@@ -27,12 +28,14 @@ def guess(profile: str, results: Sequence[Measurement], space: SearchSpace, sour
     guesses = {
         **_reading(profile, rates),
         **_writing(profile, rates),
+        **_flushing(rates),
     }
     changes: dict[str, Any] = {}
     for scale in space.scales:
         current = scale.mean(profile)
-        if scale.key in guesses and current > 0:
-            factor = min(max(guesses[scale.key] / current, scale.low), scale.high)
+        if scale.key in guesses and current + scale.offset > 0:
+            factor = (guesses[scale.key] + scale.offset) / (current + scale.offset)
+            factor = min(max(factor, scale.low), scale.high)
             changes |= scale.changes(profile, factor)
     return set_values(profile, changes, source)
 
@@ -63,6 +66,17 @@ def _writing(profile: str, rates: dict[str, Measurement]) -> dict[str, float]:
         if rate:
             guesses[key] = _row_bytes(profile) / (rate * MIB)
     return guesses
+
+
+def _flushing(rates: dict[str, Measurement]) -> dict[str, float]:
+    """The time of a flush: that of one which does not wait for flash, otherwise none of its own."""
+    if "fsync" not in rates or (flush_us := rates["fsync"].number("flush_us")) is None:
+        return {}
+    single = _of_suite(rates, "random 4k", "write")
+    waits = rates["fsync"].text("class") == "volatile"
+    if waits or single is None:
+        return {FLUSH: 0.0}
+    return {FLUSH: max(0.0, 1e-6 * flush_us - BLOCK / single)}
 
 
 def _row_bytes(profile: str) -> int:

@@ -13,8 +13,10 @@ from ssdlab.analysis.evidence import Conclusion
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
 from ssdlab.fit import iocost
-from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
+from ssdlab.fit.cache_variants import Variant, variants
+from ssdlab.fit.direct_estimates import SLC, apply_estimates, corrected_estimates, initial_estimates
 from ssdlab.fit.first_guess import guess
+from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
 from ssdlab.fit.lasting import MODES, lasting_estimates
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import (
@@ -29,7 +31,7 @@ from ssdlab.fit.objective import (
 )
 from ssdlab.fit.parameters import DIES, PAGE, Estimate, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.search import DETERMINED_RATIO, Progress, estimates, search
+from ssdlab.fit.search import Progress, search
 from ssdlab.fit.solving import Solution, candidate_profile
 from ssdlab.profiles.toml_edit import get_value, restore_value, set_value
 from ssdlab.units import parse_duration
@@ -131,35 +133,115 @@ def fit(
             f"a twin has none of these results ({', '.join(fit_input.experiments)}); give rows or "
             "findings under the names that `ssdlab run --json` prints"
         )
-    experiments = [name for name in fit_input.experiments if name != iocost.NAME]
-    space = search_space(start, experiments, direct)
-    start = guess(start, fit_input.fitted_others, space, source)
-    start, by_rates = _fit_rates(start, fit_input, direct, source)
-    space = search_space(start, experiments, direct)
-    solutions = _search(start, [kept for _, kept in objectives], space, progress)
-    text = _apply_solution(start, space, solutions[0], source)
-    searched = {scale.key for scale in space.scales} | {choice.key for choice in space.choices}
-    direct |= {estimate.key: estimate for estimate in corrected_estimates(text, fit_input.others)}
+    starts = variants(start, direct, fit_input.fitted_others)
+    cached = any(get_value(one.start, SLC) is not None for one in starts)
+    kept = [_without_left_out(one, cached=cached) for _, one in objectives if one.cells]
+    searched = [_search(variant, kept, fit_input, direct, source, progress) for variant in starts]
+    best = min(searched, key=lambda one: one.cost)
+    limit = best.cost + drop_of(best.solutions[0])
+    near = [best, *(one for one in searched if one is not best and one.cost <= limit)]
+    direct = _with_cache(direct, best, near)
+    text, parameters = _estimates_of(profile, near, fit_input, direct, source)
+    checks = [
+        *_check_cells(text, objectives, cached=cached),
+        *_check_findings(text, fit_input.others),
+    ]
+    return Fitted(text, tuple(parameters), tuple(checks))
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """What the search found from one start profile, and what the fit of rates changed before."""
+
+    variant: Variant
+    start: str
+    space: SearchSpace
+    solutions: list[Solution]
+    by_rates: list[Estimate]
+
+    @property
+    def cost(self) -> float:
+        """That of the best solution."""
+        return self.solutions[0].cost
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys that were searched for."""
+        scales, choices = self.space.scales, self.space.choices
+        return {scale.key for scale in scales} | {choice.key for choice in choices}
+
+
+def _estimates_of(
+    profile: str,
+    near: Sequence[_Searched],
+    fit_input: FitInput,
+    direct: dict[str, Estimate],
+    source: str,
+) -> tuple[str, list[Estimate]]:
+    """The fitted profile and its estimates, those without a search corrected with its twin.
+
+    The first of `near` is the best; the intervals include those of the others.
+    """
+    found = near[0]
+    space, start, searched = found.space, found.start, found.keys
+    text = _apply_solution(start, space, found.solutions[0], source)
+    direct = direct | {one.key: one for one in corrected_estimates(text, fit_input.others)}
     if "flash.channels" in searched:
         searched.add(DIES_PER_CHANNEL)
     applied = {key: one for key, one in direct.items() if key not in searched}
     text = apply_estimates(text, list(applied.values()), source)
-    found = [_with_page_types(text, one) for one in estimates(space, solutions)]
-    modes = [value for one in found if one.key == MODE for value in {one.low: 0, one.high: 0}]
-    applied |= {one.key: one for one in lasting_estimates(text, fit_input, modes or MODES)}
+    intervals = [_with_page_types(text, one) for one in _intervals(near)]
+    modes = [value for one in intervals if one.key == MODE for value in {one.low: 0, one.high: 0}]
+    lasting = lasting_estimates(text, fit_input, modes or MODES, found.solutions[0].excess)
+    applied |= {one.key: one for one in lasting}
     text = apply_estimates(text, list(applied.values()), source)
-    applied |= {one.key: one for one in by_rates if one.key not in searched}
+    applied |= {one.key: one for one in found.by_rates if one.key not in searched}
     parameters = [replace(one, start=get_value(profile, one.key)) for one in applied.values()]
     if "flash.channels" in searched and DIES_PER_CHANNEL in direct:
         parameters.append(_all_dies(profile, start))
     parameters += [
-        replace(_with_units(start, text, space, one), start=_value_in(profile, space, one.key))
-        for one in found
+        replace(_with_units(found, text, one), start=_value_in(profile, space, one.key))
+        for one in intervals
         if one.key not in applied
     ]
-    parameters = _with_assumptions(text, parameters, fit_input)
-    checks = [*_check_cells(text, objectives), *_check_findings(text, fit_input.others)]
-    return Fitted(text, tuple(parameters), tuple(checks))
+    if found.variant.has_cache and any(one.variant.has_cache is False for one in near):
+        parameters = [
+            replace(one, low=None, determined=False) if one.key == SLC else one
+            for one in parameters
+        ]
+    return text, _with_assumptions(text, parameters, fit_input)
+
+
+def _intervals(near: Sequence[_Searched]) -> Iterator[Estimate]:
+    """The estimates of the best search, with intervals that include those of the others."""
+    best, *others = near
+    scales = {scale.key: scale for scale in best.space.scales}
+    for estimate in estimates(best.space, best.solutions):
+        low, high, determined = estimate.low, estimate.high, estimate.determined
+        for other in others:
+            for one in estimates(other.space, other.solutions):
+                if one.key != estimate.key:
+                    continue
+                if one.key not in scales:
+                    determined &= (one.low, one.high) == (low, high)
+                    continue
+                scale = scales[one.key]
+                there, here = (scale.mean(each.start) + scale.offset for each in (other, best))
+                ratio = there / here
+                low, high = min(low, ratio * one.low), max(high, ratio * one.high)
+                determined &= high <= DETERMINED_RATIO * low
+        yield replace(estimate, low=low, high=high, determined=determined)
+
+
+def _with_cache(
+    direct: dict[str, Estimate], best: _Searched, near: Sequence[_Searched]
+) -> dict[str, Estimate]:
+    """The direct estimates, with no SLC cache if the results are explained best without one."""
+    if best.variant.has_cache is not False:
+        return direct
+    most = max((one.variant.sizes[-1] for one in near if one.variant.sizes), default=None)
+    kept = {key: one for key, one in direct.items() if not key.startswith("slc.")}
+    return kept | {SLC: Estimate(SLC, None, None, most, determined=most is None)}
 
 
 def with_capacity(profile: str, capacity_bytes: int | None, source: str) -> str:
@@ -184,24 +266,37 @@ def with_capacity(profile: str, capacity_bytes: int | None, source: str) -> str:
 def check_profile(profile: str, fit_input: FitInput) -> list[Check]:
     """Compares a profile's twin with results, without a fit."""
     objectives = list(_objectives(profile, fit_input))
-    return [*_check_cells(profile, objectives), *_check_findings(profile, fit_input.others)]
+    return [
+        *_check_cells(profile, objectives, cached=False),
+        *_check_findings(profile, fit_input.others),
+    ]
 
 
 def _search(
-    start: str, objectives: Sequence[Objective], space: SearchSpace, progress: Progress
-) -> list[Solution]:
-    """The solutions of the search; one without any change if there is nothing to search for."""
+    variant: Variant,
+    objectives: Sequence[Objective],
+    fit_input: FitInput,
+    known: Collection[str],
+    source: str,
+    progress: Progress,
+) -> _Searched:
+    """The solutions of a variant; one without any change if there is nothing to search for."""
+    start, sizes = variant.start, variant.sizes
+    experiments = [name for name in fit_input.experiments if name != iocost.NAME]
+    space = search_space(start, experiments, known, sizes)
+    start = guess(start, fit_input.fitted_others, space, source)
+    start, by_rates = _fit_rates(start, fit_input, known, source)
+    space = search_space(start, experiments, known, sizes)
     if not space.scales and not space.choices:
-        return [Solution((), np.empty(0), np.empty(0), 0.0)]
-    kept = [_without_left_out(one) for one in objectives if one.cells]
-    return search(start, kept, space, progress)
+        nothing = [Solution((), np.empty(0), np.empty(0), 0.0)]
+        return _Searched(variant, start, space, nothing, by_rates)
+    solutions = search(start, objectives, space, progress)
+    return _Searched(variant, start, space, solutions, by_rates)
 
 
-def _without_left_out(objective: Objective) -> Objective:
-    """The objective; of iocost's numbers only those that the controller's times were fitted to."""
-    if objective.experiment != iocost.NAME:
-        return objective
-    left_out = [_is_left_out(objective, objective, cell) for cell in objective.cells]
+def _without_left_out(objective: Objective, *, cached: bool) -> Objective:
+    """The objective with the values that the fit uses; `cached`: there may be an SLC cache."""
+    left_out = [_is_left_out(objective, objective, cell, cached=cached) for cell in objective.cells]
     return objective.select(~np.array(left_out, dtype=np.bool_))
 
 
@@ -282,22 +377,28 @@ def _objectives(profile: str, fit_input: FitInput) -> Iterator[tuple[Objective, 
             yield whole, whole.select(~np.array(held, dtype=np.bool_))
 
 
-def _check_cells(text: str, objectives: Sequence[tuple[Objective, Objective]]) -> Iterator[Check]:
+def _check_cells(
+    text: str, objectives: Sequence[tuple[Objective, Objective]], *, cached: bool
+) -> Iterator[Check]:
     for whole, kept in objectives:
         effort = Effort.FINAL if whole.experiment == "aging" else Effort.FINE
         fitted = {cell.key for cell in kept.cells}
         for cell, twin in zip(whole.cells, whole.simulate(text, effort), strict=True):
             note = FITTED if cell.key in fitted else HELD_OUT
-            if note == FITTED and _is_left_out(whole, kept, cell):
+            if note == FITTED and _is_left_out(whole, kept, cell, cached=cached):
                 note = NOT_FITTED
             yield Check(whole.experiment, cell, float(twin), note)
 
 
-def _is_left_out(whole: Objective, kept: Objective, cell: Cell) -> bool:
-    """Whether a value of iocost follows from others that the fit used in its place."""
-    if whole.experiment != iocost.NAME:
-        return False
-    return cell.case[0] not in iocost.used([str(one.case[0]) for one in kept.cells])
+def _is_left_out(whole: Objective, kept: Objective, cell: Cell, *, cached: bool) -> bool:
+    """Whether the fit leaves a value out.
+
+    Some of iocost's follow from others. How fast random writes are on a drive that has just been
+    filled depends on what its SLC cache still holds, which a small candidate does not show.
+    """
+    if whole.experiment == iocost.NAME:
+        return cell.case[0] not in iocost.used([str(one.case[0]) for one in kept.cells])
+    return cached and whole.experiment == "steady"
 
 
 def _check_findings(text: str, others: Sequence[Measurement]) -> Iterator[Check]:
@@ -339,12 +440,14 @@ def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source
     return text
 
 
-def _with_units(start: str, text: str, space: SearchSpace, estimate: Estimate) -> Estimate:
+def _with_units(found: _Searched, text: str, estimate: Estimate) -> Estimate:
     key, low, high = estimate.key, estimate.low, estimate.high
+    space = found.space
     scale = next((scale for scale in space.scales if scale.key == key), None)
     if scale is not None:
-        low, high = (get_value(scale.apply(start, factor), key) for factor in (low, high))
-    return Estimate(key, _value_in(text, space, key), low, high, estimate.determined)
+        low, high = (get_value(scale.apply(found.start, factor), key) for factor in (low, high))
+    one = Estimate(key, _value_in(text, space, key), low, high, estimate.determined)
+    return found.variant.of_size(one) if key == SLC else one
 
 
 def _value_in(profile: str, space: SearchSpace, key: str) -> Any:

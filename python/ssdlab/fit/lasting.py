@@ -47,11 +47,12 @@ class _Tried:
 
 
 def lasting_estimates(
-    profile: str, fit_input: FitInput, modes: Sequence[str] = MODES
+    profile: str, fit_input: FitInput, modes: Sequence[str] = MODES, excess: float = 1.0
 ) -> Iterator[Estimate]:
     """`ftl.spare` and `slc.mode`; nothing if `steady` shows the spare, or has no rates.
 
-    `modes` are the kinds of cache that agree with the other results.
+    `modes` are the kinds of cache that agree with the other results, `excess` is how badly those
+    are explained: chi squared per degree of freedom.
     """
     for results in fit_input.others:
         rates = _rates(results)
@@ -62,7 +63,8 @@ def lasting_estimates(
             and (has_cache or not _shows_spare(results))
         ):
             if not any(fit_input.is_held_out("steady", cell) for cell in results.cells):
-                yield from _estimates(profile, results, rates, modes if has_cache else ("",))
+                kinds = modes if has_cache else ("",)
+                yield from _estimates(profile, results, rates, kinds, excess)
             return
 
 
@@ -80,13 +82,13 @@ def _rates(results: Measurement) -> Floats:
 
 
 def _estimates(
-    profile: str, results: Measurement, rates: Floats, modes: Sequence[str]
+    profile: str, results: Measurement, rates: Floats, modes: Sequence[str], excess: float
 ) -> Iterator[Estimate]:
     tried = [one for mode in modes for one in _try_spares(profile, results, rates, mode)]
     if not tried:
         return
     best = min(tried, key=lambda one: one.cost)
-    excess = max(1.0, best.cost / max(1, len(rates) - 2))
+    excess = max(excess, best.cost / max(1, len(rates) - 2))
     near = [one for one in tried if one.cost <= best.cost + CHI2_95 * excess]
     low, high = _bounds(near, tried)
     # The drive's superblocks may be half or twice as large: that shifts what collection holds.

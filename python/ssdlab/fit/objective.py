@@ -339,8 +339,9 @@ def _fills_cache(results: Measurement) -> bool:
 
 
 def _candidate_cache(results: Measurement) -> float:
-    """Bytes of the drive's SLC cache, scaled down to the candidate; 0 if it has none."""
-    size_mib = results.number("slc_mib") or 0.0
+    """Bytes of the drive's SLC cache, at most, scaled down to the candidate; 0 if it has none."""
+    finding = results.findings.get("slc_mib")
+    size_mib = results.number("slc_mib") or (finding.high if finding is not None else None) or 0.0
     return size_mib * CAPACITY / (results.parameters.get("drive_mib") or CAPACITY / MIB)
 
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
 
 from ssdlab.errors import UsageError
 from ssdlab.fit.choices import Channels, Choice, MultiPlanePage
 from ssdlab.profiles.toml_edit import get_value, set_values
 
+Floats = npt.NDArray[np.float64]
 LINK_MAX: Final = {"sata": 580e6, "nvme": 14.5e9}
 """Highest link bandwidth in bytes/s, net of protocol overhead: SATA 6 Gbit/s, PCIe 5.0 x4."""
 _UNITS: Final = {"us": 1e-6, "ms": 1e-3, "ns": 1e-9, "MB/s": 1e6, "MiB/s": 2.0**20, "GB/s": 1e9}
@@ -85,6 +89,11 @@ class SearchSpace:
 
     scales: tuple[Scale, ...]
     choices: tuple[Choice, ...]
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The lowest and the highest logarithm of each factor."""
+        low, high = (np.log([getattr(s, end) for s in self.scales]) for end in ("low", "high"))
+        return low, high
 
     def combinations(
         self, keys: Collection[str], fixed: Mapping[str, Any]
@@ -190,9 +199,14 @@ def experiments_for(key: str) -> list[str]:
 
 
 def search_space(
-    profile: str, experiments: Collection[str], known: Collection[str] = ()
+    profile: str,
+    experiments: Collection[str],
+    known: Collection[str] = (),
+    cache_sizes: Sequence[str] = (),
 ) -> SearchSpace:
     """The numbers that results of these experiments depend on, except the keys already `known`.
+
+    `cache_sizes` are those that an SLC cache may have.
 
     Raises:
         UsageError: the profile lacks one of these numbers.
@@ -203,6 +217,8 @@ def search_space(
     only_row = set(experiments) == {"aging"}
     scales = [_scale(profile, key, only_row=only_row) for key in _PRIORS if key in keys]
     choices = list(_geometry_choices(profile, experiments, known))
+    if cache_sizes:
+        choices.append(Choice("slc.size", tuple(cache_sizes), (0.0,) * len(cache_sizes)))
     if "aging" in experiments:
         choices.append(Choice("ftl.read_portion", PORTION_SIZES, (0.0, 0.5, 0.5, 0.5, 0.5)))
         choices.append(Choice("ftl.read_portions", PORTION_COUNTS, (0.0, 0.5, 0.5)))

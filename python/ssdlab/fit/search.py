@@ -3,22 +3,23 @@
 The cost of a candidate is the sum of squares of log(twin / drive), in standard deviations, plus the
 prior's penalty (`parameters`). The choices that all results depend on are varied one after the
 other, from the best combination so far, until none improves it; those that only an ageing row
-depends on are all tried. Interval bounds are where the log of the profile likelihood falls by 1.92:
-exactly for choices; for factors, estimated from the curvature at the optimum.
+depends on are all tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from ssdlab.errors import UsageError
+from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import PAGE, Estimate, SearchSpace
+from ssdlab.fit.parameters import PAGE, SearchSpace
 from ssdlab.fit.solving import Floats, Solution, Task, solve_all
+from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
 
 Progress = Callable[[int, int], None]
@@ -33,21 +34,22 @@ FOR_GRID: Final = ("split",)
 MODE: Final = "slc.mode"
 CHANNEL: Final = "flash.channel_bandwidth"
 CHANNELS: Final = "flash.channels"
+LINK: Final = "link.bandwidth"
+FASTER: Final = 2.5
+"""Times faster than the limit: where a link or channels start that should not limit a rate."""
+EXCHANGES: Final = 2
+"""How many combinations are solved in which the other one is the limit."""
 START_ROUNDS: Final = 3
 STEPS: Final = 2
 """Rough steps for a combination, with the derivatives of another."""
-SWEEPS_MAX: Final = 3
+RESTARTS: Final = 3
+"""The most times that the search for reaches finds a better point."""
+SWEEPS_MAX: Final = 6
 """The most times that all other choices are varied."""
 BY_PAGE: Final = ("flash.program", "slc.program")
 """Times in proportion to the bytes of a program, if the rate of writing is to stay."""
-POOR_FIT: Final = 4.0
-"""Above this chi squared per degree of freedom, no candidate twin explains the results."""
 PROMISING_COST: Final = 12.0
 """Combinations within this cost of the best are refined."""
-CHI2_95: Final = 3.84
-"""95 % quantile of chi squared with one degree of freedom."""
-DETERMINED_RATIO: Final = 1.25
-"""A factor is determined if its upper bound is at most this times its lower bound."""
 
 
 def search(
@@ -79,6 +81,7 @@ class _Search:
         progress: Progress,
     ) -> None:
         self.space, self.progress, self.done = space, progress, 0
+        self.keys = [scale.key for scale in space.scales]
         zeros = np.zeros(len(space.scales))
         self.fixed = {choice.key: choice.value_in(profile) for choice in space.choices}
         self.outer = [key for key in self.fixed if key not in OF_ROW]
@@ -87,7 +90,33 @@ class _Search:
         self.others = [one for one in objectives if one.experiment != "aging"]
 
     def run(self) -> list[Solution]:
-        """The best combinations, refined."""
+        """The best combinations, refined; that of the lowest cost with the reach of its factors.
+
+        If a factor can be moved to a better point, the refinement continues there.
+        """
+        solutions = self._combinations()
+        for _ in range(RESTARTS):
+            if not solutions:
+                break
+            best = min(solutions, key=lambda one: one.cost)
+            if best.excess > POOR_FIT:  # then nothing counts as determined
+                break
+            solutions.remove(best)
+            reached = measured_reach(self._task_of(best), best)
+            if reached.reach is not None or best.jacobian is None:
+                return [reached, *solutions]
+            task = (reached.choices, reached.log_factors)
+            [better] = self._solve_each([task], self.task.objectives, FINE_ROUNDS) or [best]
+            # The others keep their distance: they stopped at the same place.
+            moved = better.cost - best.cost
+            solutions = [better, *(replace(one, cost=one.cost + moved) for one in solutions)]
+        return solutions
+
+    def _task_of(self, best: Solution) -> Task:
+        penalties = dict(self.space.combinations(list(self.fixed), self.fixed))
+        return replace(self.task, start=best, penalty=penalties[best.choices])
+
+    def _combinations(self) -> list[Solution]:
         if not self.others and self.task.objectives:
             return self._run_row()
         near = self._near()
@@ -143,14 +172,22 @@ class _Search:
         if not solved:
             return []
         tried: list[Solution] = []
+        exchanged: set[tuple[Any, ...]] = set()
         for _ in range(SWEEPS_MAX):
             best = min(solved, key=lambda one: one.cost)
             tried = self._step_each(best)
             first = min(tried, key=lambda one: one.cost, default=best)
-            if first.cost >= best.cost:
+            if first.cost < best.cost:
+                task = (first.choices, first.log_factors)
+                solved += self._solve_each([task], self.others, START_ROUNDS)
+                continue
+            if best.choices in exchanged:
                 break
-            task = (first.choices, first.log_factors)
-            solved += self._solve_each([task], self.others, START_ROUNDS)
+            exchanged.add(best.choices)
+            others = self._exchange_limits(best)
+            solved += others
+            if not others or min(one.cost for one in others) >= best.cost:
+                break
         best = min(solved, key=lambda one: one.cost)
         return self._polished(best, [*solved, *tried])
 
@@ -176,14 +213,38 @@ class _Search:
 
     def _bandwidths(self) -> list[Floats]:
         """Shifts of the factors that give the channels different bandwidths."""
-        keys = [scale.key for scale in self.space.scales]
-        zeros = np.zeros(len(keys))
-        if CHANNEL not in keys:
-            return [zeros]
-        at = keys.index(CHANNEL)
-        scale = self.space.scales[at]
+        if CHANNEL not in self.keys:
+            return [np.zeros(len(self.keys))]
+        scale = self.space.scales[self.keys.index(CHANNEL)]
         low, high = np.log(scale.low) + 0.7, np.log(scale.high) - 0.3
-        return [zeros + (np.arange(len(keys)) == at) * x for x in np.linspace(low, high, 3)]
+        return [self._shift(CHANNEL, float(x)) for x in np.linspace(low, high, 3)]
+
+    def _shift(self, key: str, amount: float) -> Floats:
+        return np.where(np.array(self.keys) == key, amount, 0.0)
+
+    def _exchange_limits(self, best: Solution) -> list[Solution]:
+        """Solutions where the channels limit long transfers if the link did, or the other way.
+
+        Both explain the fastest rate, and there is no way downhill from one to the other.
+        """
+        if LINK not in self.keys or CHANNEL not in self.keys:
+            return []
+        link, channel = (
+            self.space.scales[at].mean(self.task.profile) * np.exp(best.log_factors[at])
+            for at in (self.keys.index(LINK), self.keys.index(CHANNEL))
+        )
+        at = list(self.fixed).index(CHANNELS) if CHANNELS in self.fixed else None
+        tasks = []
+        for choices in [best.choices, *self._alternatives(best, [CHANNELS])]:
+            count = get_value(self.task.profile, CHANNELS) if at is None else choices[at]
+            ratio = float(np.log(count * channel / link))
+            for key, other, amount in ((LINK, CHANNEL, ratio), (CHANNEL, LINK, -ratio)):
+                moved = self._shift(key, amount) + self._shift(other, float(np.log(FASTER)))
+                tasks.append((choices, best.log_factors + moved))
+        ranked = self._solve_each(tasks, self.others, 1)
+        ranked.sort(key=lambda one: one.cost)
+        tasks = [(one.choices, one.log_factors) for one in ranked[:EXCHANGES]]
+        return self._solve_each(tasks, self.others, START_ROUNDS)
 
     def _alternatives(self, best: Solution, keys: Sequence[str]) -> list[tuple[Any, ...]]:
         """The combinations that differ from the best in one of these choices."""
@@ -200,15 +261,15 @@ class _Search:
 
         Another number of channels is tried with the same bandwidth of each, and of all together.
         """
-        keys, scales = list(self.fixed), [scale.key for scale in self.space.scales]
+        keys, scales = list(self.fixed), self.keys
         tasks = []
         for choices in self._alternatives(best, self.outer):
             moved = self._moved(best, choices)
             tasks.append((choices, moved))
             if CHANNELS in keys and CHANNEL in scales:
                 was, now = (one[keys.index(CHANNELS)] for one in (best.choices, choices))
-                shift = np.log(was / now) * (np.array(scales) == CHANNEL)
-                tasks += [(choices, moved + shift)] if was != now else []
+                shifted = moved + self._shift(CHANNEL, float(np.log(was / now)))
+                tasks += [(choices, shifted)] if was != now else []
         return self._solve_each(tasks, self.others, STEPS, jacobian=best.jacobian)
 
     def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
@@ -217,7 +278,7 @@ class _Search:
         Those were solved roughly: their costs are too high rather than too low.
         """
         [best] = self._solve_each([(best.choices, best.log_factors)], self.others, START_ROUNDS)
-        limit = best.cost + CHI2_95 * best.excess
+        limit = best.cost + drop_of(best)
         near = sorted((one for one in tried if one.cost <= limit), key=lambda one: one.cost)
         by_choices = {one.choices: one for one in reversed(near) if one.choices != best.choices}
         near = sorted(by_choices.values(), key=lambda one: one.cost)
@@ -248,7 +309,7 @@ class _Search:
         if not ranked:
             return [best]
         ranked.sort(key=lambda one: one.cost)
-        drop = CHI2_95 * best.excess
+        drop = drop_of(best)
         least = ranked[0].cost
         return [replace(one, cost=one.cost - least) for one in ranked if one.cost <= least + drop]
 
@@ -283,26 +344,3 @@ class _Search:
         solutions = solve_all(full, report)
         self.done += len(full)
         return solutions
-
-
-def estimates(space: SearchSpace, solutions: list[Solution]) -> Iterator[Estimate]:
-    """Each parameter's value and interval; for a `Scale`, the factors on the start profile.
-
-    All intervals widen if the results scatter more than assumed, or if no candidate fits them.
-    """
-    best = solutions[0]
-    drop = CHI2_95 * best.excess
-    near = [solution for solution in solutions if solution.cost <= best.cost + drop]
-    for n, choice in enumerate(space.choices):
-        values = [value for value in choice.values if value in {s.choices[n] for s in near}]
-        if best.excess > POOR_FIT:
-            values = list(choice.values)
-        yield Estimate(choice.key, best.choices[n], values[0], values[-1], len(values) == 1)
-    for n, scale in enumerate(space.scales):
-        widths = [np.sqrt(drop - (s.cost - best.cost)) * s.sigma[n] for s in near]
-        low = min(s.log_factors[n] - width for s, width in zip(near, widths, strict=True))
-        high = max(s.log_factors[n] + width for s, width in zip(near, widths, strict=True))
-        low, high = max(low, np.log(scale.low)), min(high, np.log(scale.high))
-        determined = bool(high - low <= np.log(DETERMINED_RATIO))
-        value, low, high = (float(np.exp(x)) for x in (best.log_factors[n], low, high))
-        yield Estimate(scale.key, value, low, high, determined)

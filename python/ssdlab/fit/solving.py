@@ -45,6 +45,8 @@ class Solution:
     cost: float
     excess: float = 1.0
     jacobian: Floats | None = None
+    reach: Floats | None = None
+    """How far each logarithm may be lower and higher (2 rows), where that was measured."""
 
 
 def candidate_profile(
@@ -90,28 +92,38 @@ def solve_all(tasks: list[Task], progress: Callable[[int], None]) -> list[Soluti
     return solutions
 
 
-def _solve(task: Task) -> Solution | None:
-    """The best factors for the task's choices; None if these choices give no valid twin."""
-    from scipy.optimize import least_squares
+def residuals_of(task: Task) -> Callable[[Floats], Floats]:
+    """The errors of a twin with these logarithms of the factors, in standard deviations.
 
+    Those of the data come first, then those of the prior.
+    """
     space, choices = task.space, task.start.choices
     prior_sigma = np.array([scale.prior_sigma for scale in space.scales])
 
     @lru_cache(maxsize=2)
     def data_residuals(point: bytes) -> Floats:
-        log_factors = np.frombuffer(point)
-        solution = Solution(choices, log_factors, prior_sigma, 0.0)
+        solution = Solution(choices, np.frombuffer(point), prior_sigma, 0.0)
         text = enlarge_buffer(candidate_profile(task.profile, space, solution))
         parts = [_residuals(objective, text, task.effort) for objective in task.objectives]
         return np.concatenate([np.empty(0), *parts])
 
-    low, high = (np.log([getattr(s, end) for s in space.scales]) for end in ("low", "high"))
+    def residuals(log_factors: Floats) -> Floats:
+        return np.concatenate([data_residuals(log_factors.tobytes()), log_factors / prior_sigma])
+
+    return residuals
+
+
+def _solve(task: Task) -> Solution | None:
+    """The best factors for the task's choices; None if these choices give no valid twin."""
+    from scipy.optimize import least_squares
+
+    choices, at_point = task.start.choices, residuals_of(task)
+    low, high = task.space.bounds()
     start = np.clip(task.start.log_factors, low + 1e-6, high - 1e-6)
 
     # Relative to the start: only from zero does least_squares limit its first step to length 1.
     def residuals(moved: Floats) -> Floats:
-        log_factors = start + moved
-        return np.concatenate([data_residuals(log_factors.tobytes()), log_factors / prior_sigma])
+        return at_point(start + moved)
 
     if task.jacobian is not None:
         try:

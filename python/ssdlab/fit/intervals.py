@@ -1,0 +1,155 @@
+"""Intervals of the fitted numbers: where the log of the profile likelihood falls by 1.92.
+
+For choices, these are the values whose cost is low enough. For factors, the curvature at the
+optimum gives a first bound; then the twin is simulated there, because a number that limits a rate
+only on one side (a link that is faster than the channels) has no curvature on the other.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+import numpy as np
+
+from ssdlab.errors import TargetError
+from ssdlab.fit.parameters import Estimate, SearchSpace
+from ssdlab.fit.solving import Floats, Solution, Task, residuals_of
+
+CHI2_95: Final = 3.84
+"""95 % quantile of chi squared with one degree of freedom."""
+POOR_FIT: Final = 4.0
+"""Above this chi squared per degree of freedom, no candidate twin explains the results."""
+DETERMINED_RATIO: Final = 1.25
+"""A factor is determined if its upper bound is at most this times its lower bound."""
+BETTER: Final = 0.5
+"""A point whose cost is lower by this belongs to another optimum."""
+_FLAT: Final = 0.5
+"""A bound where the cost rises by less than this share of the drop is moved outward."""
+_DOUBLINGS: Final = 5
+_FAR: Final = math.log(2)
+"""A factor this far away is tried, too: a rate may have a limit there that explains it as well."""
+
+
+def drop_of(best: Solution) -> float:
+    """How much the cost may rise within the interval.
+
+    All intervals widen if the results scatter more than assumed, or if no candidate fits them.
+    """
+    return CHI2_95 * best.excess
+
+
+def measured_reach(task: Task, best: Solution) -> Solution:
+    """The solution with the reach of each factor; or a better point, without a reach."""
+    if best.jacobian is None:
+        return best
+    walk = _Walk.from_solution(replace(task, start=best), best)
+    ends = [(n, sign) for sign in (-1, 1) for n in range(len(best.log_factors))]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        reached = list(pool.map(lambda end: walk.reach(*end), ends))
+    nearest = min((one for one in reached), key=lambda one: one.cost)
+    if nearest.cost < walk.start_cost - BETTER:
+        return replace(best, log_factors=nearest.point, cost=nearest.cost + task.penalty)
+    return replace(best, reach=np.reshape([one.length for one in reached], (2, -1)))
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """How far a factor may move, and the cheapest point on the way."""
+
+    length: float
+    cost: float
+    point: Floats
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Moves single factors away from the optimum."""
+
+    residuals: Callable[[Floats], Floats]
+    best: Solution
+    bounds: tuple[Floats, Floats]
+    together: Floats
+    """For each factor: by how much the others move with it to compensate, near the optimum."""
+    start_cost: float
+
+    @classmethod
+    def from_solution(cls, task: Task, best: Solution) -> Self:
+        """The walk from the best point of a task."""
+        assert best.jacobian is not None
+        covariance = np.linalg.pinv(best.jacobian.T @ best.jacobian)
+        residuals = residuals_of(task)
+        at = residuals(best.log_factors)
+        together = covariance / np.diag(covariance)[:, np.newaxis]
+        return cls(residuals, best, task.space.bounds(), together, float(at @ at))
+
+    def reach(self, n: int, sign: int) -> _Reached:
+        """The distance of factor `n` where the cost has risen by the drop, or its bound.
+
+        Others may compensate, as the curvature says or not at all.
+        """
+        at, (low, high) = self.best.log_factors, self.bounds
+        room = float(high[n] - at[n] if sign > 0 else at[n] - low[n])
+        length = float(np.sqrt(drop_of(self.best)) * self.best.sigma[n])
+        tried = [(self.start_cost, at)]
+        for _ in range(_DOUBLINGS):
+            if length >= room:
+                break
+            here = [self._cost(at + sign * length * direction) for direction in self._paths(n)]
+            tried += here
+            if min(cost for cost, _ in here) > self.start_cost + _FLAT * drop_of(self.best):
+                break
+            length *= 2
+        if length < _FAR <= room:
+            tried.append(self._cost(at + sign * _FAR * self._paths(n)[1]))
+            if tried[-1][0] < self.start_cost + drop_of(self.best):
+                length = _FAR
+        cost, point = min(tried, key=lambda one: one[0])
+        return _Reached(min(length, room), cost, point)
+
+    def _paths(self, n: int) -> tuple[Floats, Floats]:
+        return self.together[n], np.eye(len(self.together))[n]
+
+    def _cost(self, log_factors: Floats) -> tuple[float, Floats]:
+        point = np.clip(log_factors, *self.bounds)
+        try:
+            at = self.residuals(point)
+        except TargetError:  # no such twin
+            return np.inf, point
+        return float(at @ at), point
+
+
+def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Estimate]:
+    """Each parameter's value and interval; for a `Scale`, the factors on the start profile.
+
+    If no candidate fits the results, nothing that was searched for is determined.
+    """
+    best, drop = solutions[0], drop_of(solutions[0])
+    is_poor = best.excess > POOR_FIT
+    near = [solution for solution in solutions if solution.cost <= best.cost + drop]
+    for n, choice in enumerate(space.choices):
+        values = [value for value in choice.values if value in {s.choices[n] for s in near}]
+        if is_poor:
+            values = list(choice.values)
+        yield Estimate(choice.key, best.choices[n], values[0], values[-1], len(values) == 1)
+    least, most = space.bounds()
+    for n, scale in enumerate(space.scales):
+        shares = [np.sqrt(1 - (one.cost - best.cost) / drop) for one in near]
+        below, above = _reach(best)[:, n]
+        low = min(s.log_factors[n] - share * below for s, share in zip(near, shares, strict=True))
+        high = max(s.log_factors[n] + share * above for s, share in zip(near, shares, strict=True))
+        low, high = max(low, least[n]), min(high, most[n])
+        determined = bool(high - low <= np.log(DETERMINED_RATIO)) and not is_poor
+        value, low, high = (float(np.exp(x)) for x in (best.log_factors[n], low, high))
+        yield Estimate(scale.key, value, low, high, determined)
+
+
+def _reach(best: Solution) -> Floats:
+    """How far each factor may be lower and higher: as measured, or by the curvature."""
+    if best.reach is not None:
+        return best.reach
+    return np.tile(np.sqrt(drop_of(best)) * best.sigma, (2, 1))

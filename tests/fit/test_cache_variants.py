@@ -1,0 +1,129 @@
+"""An SLC cache that `cache` does not determine is searched for with the other results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ssdlab import profiles
+from ssdlab.analysis.cells import Cell
+from ssdlab.device import describe_twin
+from ssdlab.fit.cache_variants import Variant, variants
+from ssdlab.fit.direct_estimates import initial_estimates
+from ssdlab.fit.fitted import FITTED, NOT_FITTED, fit
+from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.objective import CAPACITY, MIB, experiment_objective
+from ssdlab.fit.parameters import Estimate, SearchSpace
+from ssdlab.fit.results import FitInput
+from ssdlab.fit.solving import Solution
+from ssdlab.profiles.toml_edit import get_value, set_values
+from ssdlab.records import Finding
+
+BARE, CACHED = "toshiba-xg5", "samsung-970-evo-plus-500"
+UNKNOWN = Finding(None, "MiB", None, None, "no drop in speed")
+ABSENT = Finding(0.0, "MiB", None, None, "")
+
+
+def _cache(slc: Finding) -> Measurement:
+    return Measurement(
+        "cache", "box", "box", findings={"slc_mib": slc}, parameters={"drive_mib": CAPACITY / MIB}
+    )
+
+
+def _variants(start: str, slc: Finding) -> list[Variant]:
+    text, results = profiles.load(start), [_cache(slc)]
+    return variants(text, {one.key: one for one in initial_estimates(text, results)}, results)
+
+
+@pytest.mark.parametrize("start", [BARE, CACHED])
+def test_a_cache_of_which_nothing_is_known_is_tried_in_many_sizes_and_left_out(start: str) -> None:
+    cached, bare = _variants(start, UNKNOWN)
+    assert len(cached.sizes) == 5
+    for size in cached.sizes:
+        text = set_values(cached.start, {"slc.size": size})
+        assert 0 < describe_twin("box", text, CAPACITY)["slc_bytes"] < CAPACITY / 2
+    assert get_value(bare.start, "slc.size") is None
+
+
+def test_a_cache_with_bounds_is_tried_between_them_and_never_left_out() -> None:
+    [cached] = _variants(BARE, Finding(None, "MiB", 64.0, 128.0, "between"))
+    capacity = describe_twin("box", profiles.load(BARE))["capacity_bytes"]
+    shares = [float(size.split()[0]) * MIB / capacity for size in cached.sizes]
+    assert (shares[0], shares[-1]) == (
+        pytest.approx(1 / 16, rel=0.01),
+        pytest.approx(1 / 8, rel=0.01),
+    )
+
+
+@pytest.mark.parametrize("slc", [ABSENT, Finding(100.0, "MiB", 95.0, 105.0, "")])
+def test_a_cache_that_is_known_or_known_to_be_absent_is_not_searched_for(slc: Finding) -> None:
+    [only] = _variants(BARE, slc)
+    assert only.sizes == ()
+
+
+def test_the_interval_of_a_size_ends_half_way_to_the_next_that_was_tried() -> None:
+    variant = Variant("", ("100 MiB", "200 MiB", "400 MiB", "800 MiB"))
+    one = variant.of_size(Estimate("slc.size", "200 MiB", "200 MiB", "400 MiB"))
+    assert (one.low, one.high) == ("141 MiB", "566 MiB")
+    assert not one.determined
+
+
+@pytest.mark.parametrize(
+    ("bare", "cached", "kept", "determined"),
+    [(100.0, 1.0, True, False), (1.0, 100.0, False, True), (1.0, 2.0, False, False)],
+)
+def test_the_variant_that_explains_the_results_is_taken(
+    *, bare: float, cached: float, kept: bool, determined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+        zeros = np.zeros(len(space.scales))
+        choices = tuple(choice.value_in(text) for choice in space.choices)
+        cost = bare if get_value(text, "slc.size") is None else cached
+        return [Solution(choices, zeros, zeros + 0.01, cost)]
+
+    monkeypatch.setattr("ssdlab.fit.fitted.search", search)
+    cell = Cell(("random 4k", "read"), "mean", 50.0, unit="MiB/s")
+    suite = Measurement("suite", "box", "box", (cell,), parameters={"size_mib": 16, "step_s": 0.1})
+    fitted = fit(profiles.load(BARE), FitInput((suite, _cache(UNKNOWN))), "test")
+    assert (get_value(fitted.profile, "slc.size") is not None) is kept
+    [size] = [one for one in fitted.parameters if one.key == "slc.size"]
+    assert size.determined is determined
+    assert (size.low is None) is not kept
+    assert (size.high is None) is (not kept and determined)
+
+
+def test_the_rate_of_a_cache_with_bounds_is_compared() -> None:
+    findings = {
+        "slc_mib": Finding(None, "MiB", 38.0, 126.0, "between"),
+        "cached_mib_per_s": Finding(937.0, "MiB/s", None, None, ""),
+        "lasting_mib_per_s": Finding(238.0, "MiB/s", None, None, ""),
+    }
+    results = replace(_cache(UNKNOWN), findings=findings)
+    objective = experiment_objective(results)
+    assert objective is not None
+    assert {cell.name for cell in objective.cells} == {"cached_mib_per_s", "lasting_mib_per_s"}
+
+
+@pytest.mark.parametrize(("slc", "note"), [(UNKNOWN, NOT_FITTED), (ABSENT, FITTED)])
+def test_the_fresh_rate_is_not_fitted_if_there_may_be_a_cache(
+    slc: Finding, note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted_to: list[str] = []
+
+    def search(text: str, objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+        fitted_to.extend(cell.name for one in objectives for cell in one.cells)
+        zeros = np.zeros(len(space.scales))
+        choices = tuple(choice.value_in(text) for choice in space.choices)
+        return [Solution(choices, zeros, zeros + 0.01, 1.0)]
+
+    monkeypatch.setattr("ssdlab.fit.fitted.search", search)
+    steady = Measurement(
+        "steady", "box", "box", findings={"fresh_iops": Finding(6e4, "", None, None, "")}
+    )
+    fitted = fit(profiles.load(BARE), FitInput((steady, _cache(slc))), "test")
+    [check] = [one for one in fitted.checks if one.cell.name == "fresh_iops"]
+    assert check.note == note
+    assert ("fresh_iops" in fitted_to) is (note == FITTED)

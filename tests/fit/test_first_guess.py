@@ -1,0 +1,38 @@
+"""Where the search starts for the time of a flush."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssdlab import profiles
+from ssdlab.analysis.cells import Cell
+from ssdlab.fit.first_guess import guess
+from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.parameters import search_space
+from ssdlab.profiles.toml_edit import get_value
+from ssdlab.records import Finding
+from ssdlab.units import parse_duration
+
+START = "samsung-970-evo-plus-500"
+
+
+@pytest.mark.parametrize(
+    ("kind", "flush_us", "seconds"),
+    [("volatile", 1500.0, 0.0), ("protected or ignores flush", 120.0, 100e-6)],
+)
+def test_a_flush_that_waits_for_flash_has_no_time_of_its_own_at_first(
+    kind: str, flush_us: float, seconds: float
+) -> None:
+    assert parse_duration(get_value(profiles.load(START), "buffer.flush_overhead")) == 760e-6
+    findings = {
+        "class": Finding(kind, "", None, None, ""),
+        "flush_us": Finding(flush_us, "us", None, None, ""),
+    }
+    writes = Cell(("random 4k", "write"), "mean", 4096 / 20e-6 / 2**20, unit="MiB/s")
+    results = [
+        Measurement("fsync", "", "box", findings=findings),
+        Measurement("suite", "", "box", (writes,)),
+    ]
+    space = search_space(profiles.load(START), ("fsync", "suite"))
+    text = guess(profiles.load(START), results, space, "test")
+    assert parse_duration(get_value(text, "buffer.flush_overhead")) == pytest.approx(seconds)

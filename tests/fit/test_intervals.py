@@ -1,0 +1,97 @@
+"""Intervals cover numbers that limit a rate on one side only, and other optima are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from ssdlab import profiles
+from ssdlab.analysis.cells import Cell
+from ssdlab.fit import intervals
+from ssdlab.fit.choices import Choice
+from ssdlab.fit.intervals import POOR_FIT, estimates, measured_reach
+from ssdlab.fit.objective import CellKey, Effort, Objective
+from ssdlab.fit.parameters import Scale, SearchSpace
+from ssdlab.fit.search import search
+from ssdlab.fit.solving import Floats, Solution, Task
+from ssdlab.profiles.toml_edit import set_values
+
+START = "toshiba-xg5"
+LINK = Scale("link.bandwidth", 0.1, 10.0, 1.0)
+CHANNEL = Scale("flash.channel_bandwidth", 0.1, 10.0, 1.0)
+SIGMA = 0.04
+
+
+def _solution(at: float, sigma: float, excess: float = 1.0) -> Solution:
+    jacobian = np.array([[1 / sigma]])
+    return Solution((), np.array([at]), np.array([sigma]), 0.0, excess, jacobian)
+
+
+def _reach(
+    residual: Callable[[float], float], best: Solution, monkeypatch: pytest.MonkeyPatch
+) -> Solution:
+    def residuals_of(_task: Task) -> Callable[[Floats], Floats]:
+        return lambda at: np.array([residual(float(at[0]))])
+
+    monkeypatch.setattr(intervals, "residuals_of", residuals_of)
+    space = SearchSpace((LINK,), ())
+    return measured_reach(Task("", (), space, best, 0.0, 1, Effort.FINE), best)
+
+
+def test_a_limit_that_no_longer_limits_has_no_upper_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = _solution(0.0, 0.05)
+    reached = _reach(lambda at: min(at, 0.0) / 0.05, best, monkeypatch)
+    [link] = estimates(SearchSpace((LINK,), ()), [reached])
+    assert link.high == pytest.approx(10.0)
+    assert link.low == pytest.approx(np.exp(-(3.84**0.5) * 0.05))
+    assert not link.determined
+
+
+def test_a_number_with_two_values_that_fit_has_both_in_its_interval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    best = _solution(0.0, 0.05)
+    reached = _reach(lambda at: 5 * np.sin(np.pi * at / np.log(2)), best, monkeypatch)
+    [link] = estimates(SearchSpace((LINK,), ()), [reached])
+    assert link.low == pytest.approx(0.5)
+    assert link.high == pytest.approx(2.0)
+
+
+def test_a_better_point_on_the_way_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    better = _reach(lambda at: (at - 0.2) / 0.05, _solution(0.0, 0.05), monkeypatch)
+    assert better.reach is None
+    assert better.log_factors[0] == pytest.approx(0.196, abs=0.001)
+    assert better.cost < 0.1
+
+
+def test_nothing_is_determined_if_no_twin_explains_the_results() -> None:
+    space = SearchSpace((LINK,), ())
+    for excess, determined in ((1.0, True), (1.1 * POOR_FIT, False)):
+        [link] = estimates(space, [_solution(0.0, 0.01, excess)])
+        assert link.determined is determined
+
+
+def _rates(text: str, _effort: Effort) -> Mapping[CellKey, float]:
+    """Long reads are limited by link or channels; short ones show a little of both."""
+    link, channel = LINK.mean(text), CHANNEL.mean(text)
+    return {
+        ((1,), "read_ms"): min(link, 4 * channel),
+        ((2,), "read_ms"): 10e-6 + 4096 / link,
+        ((3,), "read_ms"): 100e-6 + 4096 / channel,
+    }
+
+
+def test_channels_that_limit_long_reads_are_found_if_the_link_seemed_to() -> None:
+    rates = {"link.bandwidth": "3000 MB/s", "flash.channel_bandwidth": "250 MB/s"}
+    truth = set_values(profiles.load(START), {"flash.channels": 4, **rates})
+    cells = tuple(Cell(key[0], key[1], value) for key, value in _rates(truth, Effort.FINE).items())
+    objective = Objective("suite", cells, _rates, np.full(3, SIGMA))
+    rates = {"link.bandwidth": "1000 MB/s", "flash.channel_bandwidth": "900 MB/s"}
+    start = set_values(truth, rates)
+    space = SearchSpace((LINK, CHANNEL), (Choice("flash.channels", (4,), (0.0,)),))
+    best = search(start, [objective], space, lambda _done, _total: None)[0]
+    link, channel = np.exp(best.log_factors) * [1000, 900]
+    assert link == pytest.approx(3000, rel=0.3)
+    assert channel == pytest.approx(250, rel=0.05)
