@@ -65,9 +65,9 @@ impl OpenPage {
 
     /// The cause of most of its units; the first of equals.
     pub fn main_cause(&self) -> Cause {
-        let most = self.units.iter().max().expect("there are causes");
-        let index = self.units.iter().position(|units| units == most);
-        Cause::ALL[index.expect("the most is among them")]
+        let units = |cause: Cause| self.units[cause as usize];
+        let more = |most, other| if units(other) > units(most) { other } else { most };
+        Cause::ALL.into_iter().fold(Cause::Host, more)
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use ssdlab_time::{Nanos, Span};
 
-use super::{Die, Priority, Task};
+use super::{Die, DieActivity, OperationKind, Priority, Task};
 
 const PROGRAM: Nanos = Nanos::from_micros(700);
 const READ: Nanos = Nanos::from_micros(50);
@@ -30,6 +30,33 @@ fn a_read_waits_only_for_the_program_in_progress() {
     let read = die.sense(0, Nanos::from_micros(10), READ, &Priority::default());
     assert_eq!(read.start, PROGRAM);
     assert_eq!(die.queue_end(), PROGRAM * 2 + READ);
+}
+
+#[test]
+fn the_activity_of_a_die_is_its_operation_in_progress_or_the_read_for_which_it_is_suspended() {
+    let us = Nanos::from_micros;
+    let now = |die: &Die, time| die.activity(us(time)).now;
+    let mut die = Die::default();
+    assert_eq!(now(&die, 0), None);
+    die.queue(Nanos::ZERO, PROGRAM, Task::Program);
+    die.queue(us(900), PROGRAM, Task::Erase);
+    let free_at = us(1600);
+    let expected = Some((OperationKind::Program, us(700)));
+    assert_eq!(die.activity(us(10)), DieActivity { now: expected, free_at, queued: 2 });
+    assert_eq!(die.activity(us(700)), DieActivity { now: None, free_at, queued: 1 });
+    assert_eq!(now(&die, 900), Some((OperationKind::Erase, us(1600))));
+
+    // A read suspends the program from 100 us on, and runs from 120 to 170 us.
+    die.sense(0, us(100), READ, &suspends(us(20)));
+    assert_eq!(now(&die, 99), Some((OperationKind::Program, us(770))));
+    assert_eq!(now(&die, 130), Some((OperationKind::Sense, us(170))));
+    assert_eq!(now(&die, 170), Some((OperationKind::Program, us(770))));
+
+    // Another waits for its end.
+    die.sense(0, us(400), READ, &Priority::default());
+    assert_eq!(now(&die, 500), Some((OperationKind::Program, us(770))));
+    assert_eq!(now(&die, 790), Some((OperationKind::Sense, us(820))));
+    assert_eq!(now(&die, 820), None);
 }
 
 #[test]
