@@ -49,6 +49,8 @@ def test_every_scene_ends_with_the_numbers_of_the_command_line(
         assert scene["differences"] == [], scene["name"]
         assert scene["counters"] > 20
         assert scene["jobs"] > 5
+        drawn, programmed = scene["curve"]
+        assert drawn == programmed > 0
         assert scene["says"].startswith("Equal to the command line.")
     [power] = [scene for scene in scenes if scene["name"] == "power"]
     unflushed, flushed = power["lost"]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from docutils import nodes
 
-from pages import columns, profile_keys, python, statuses, verbs
+from pages import columns, profile_keys, python, statuses, studio, verbs
 
 _PLACE = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 _AFTER_COLLECTORS: Final = 900
@@ -21,6 +21,7 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "columns": columns.markdown,
     "python": python.markdown,
     "statuses": statuses.markdown,
+    "studio": studio.markdown,
 }
 
 

@@ -60,7 +60,7 @@ class History {
 function linesOf(rows, name, timeline, columns) {
   const bins = [];
   for (const row of rows) {
-    if (!row.carries && name !== "free") continue;
+    if (name === "rate" && !row.carries) continue;
     const seconds = timeline.secondsAt(row.commands);
     const bin = Math.min(columns - 1, Math.floor((seconds / timeline.seconds) * columns));
     const sum = bins[bin] ??= {
@@ -76,6 +76,7 @@ function linesOf(rows, name, timeline, columns) {
     bins.filter((bin) => bin && value(bin) !== null).map((bin) => [bin.at, value(bin)]);
   if (name === "rate") return [line((bin) => (bin.seconds ? bin.bytes / bin.seconds / 2 ** 20 : null))];
   if (name === "waf") return [line((bin) => (bin.host ? bin.flash / bin.host : null))];
+  if (name === "flash") return [line((bin) => bin.flash)];
   if (name === "free") return [line((bin) => bin.free)];
   return [
     line((bin) => (bin.requests && bin.p50 ? bin.p50 / bin.requests : null)),

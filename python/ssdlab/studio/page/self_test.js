@@ -17,6 +17,10 @@ const SELF_TESTS = {
       studio.draw(16 * frames);
       chapters.add($("chapter").textContent);
     }
+    const { history, twin, current } = studio.drives[0];
+    // What the curve of write amplification has, in each of its columns.
+    const [line] = linesOf(history.rows, "flash", studio.timeline, 100);
+    const flash = line.reduce((sum, [, value]) => sum + value, 0) / twin.description.unit_bytes;
     const lost = studio.drives[0].twin.results().filter(({ kind }) => kind === "power_cut");
     return {
       name,
@@ -29,6 +33,7 @@ const SELF_TESTS = {
       chapters: chapters.size,
       all_chapters: story.chapters.length,
       lost,
+      curve: [flash, current.programmed],
     };
   }),
 

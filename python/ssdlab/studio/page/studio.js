@@ -50,7 +50,7 @@ class Studio {
     for (const button of $("scenes").children) {
       if (button.dataset.scene === (name ?? "")) {
         button.setAttribute("aria-current", "page");
-        button.scrollIntoView({ block: "nearest", inline: "nearest" });
+        $("scenes").scrollLeft = button.offsetLeft - $("scenes").offsetLeft - 40;
       } else button.removeAttribute("aria-current");
     }
     $("story").hidden = $("end").hidden = !this.story;
