@@ -39,6 +39,7 @@ TWINS = {
 }
 # More for some cases, at their own pace: they are slower than what an emulated guest does a second.
 PACED = ("--pace", "real")
+UNPACED = ("firmware", "resync")
 # All of it is written a dozen times: of little flash superblocks have to be small, too.
 SMALL = {
     "capacity": "64 MiB",
@@ -54,6 +55,7 @@ CASES: dict[str, dict[str, dict[str, str]]] = {
     "power": {},
     "firmware": {"fourth": {}},
     "zfs": {},
+    "resync": {name: {**SMALL, "spare": "0.1"} for name in ("raid_first", "raid_second")},
     "stripe": {"stripe": {}},
     "spare": {"spare": SMALL},
     "fsync": {
@@ -115,7 +117,7 @@ def main() -> int:
         folder = Path(name)
         twins: dict[str, Manner] = {each: ((), keys) for each, keys in TWINS.items()}
         for case in cases:
-            manner = () if case == "firmware" else PACED
+            manner = () if case in UNPACED else PACED
             twins |= {each: (manner, keys) for each, keys in CASES[case].items()}
         words = [f"case={case}" for case in cases]
         for each, (manner, keys) in twins.items():

@@ -129,6 +129,23 @@ def test_the_doctor_in_a_guest_knows_firmware_raid_and_what_initialising_it_writ
     assert min(freed[name] for name in ("imsm-raid1", "imsm-raid10", "ddf-raid1")) > 60_000
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_after_a_resync_of_raid_1_in_a_guest_the_second_drive_collects_until_a_trim(
+    kernel: str,
+) -> None:
+    need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
+    need_packages(kernel)
+    output = guest("inside.py", "--kernel", kernel, "--case", "resync")
+    found = re.findall(r"GUEST: resync: (\w+): ([\d.]+) and ([\d.]+)", output)
+    amplified = {name: (float(first), float(second)) for name, first, second in found}
+    assert list(amplified) == ["fresh", "resynced", "trimmed"]
+    first, second = amplified["resynced"]
+    assert first < 1.1
+    assert second > 1.15
+    for name in ("fresh", "trimmed"):
+        assert max(amplified[name]) < 1.1, name
+
+
 def test_the_doctor_in_a_guest_knows_a_zfs_pool_and_what_zpool_trim_frees() -> None:
     need("qemu-system-x86_64", "fio", "mkfs.ext4", "e2fsck", "mke2fs", "ldd")
     if not (ROOT / "build/guest/zfs").is_dir():
