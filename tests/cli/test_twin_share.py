@@ -92,7 +92,9 @@ def test_what_add_refuses(
 ) -> None:
     assert "is not a bundle" in refused("twin", "add", __file__, env=env)
     none = tmp_path / "none.json"
-    assert f"{none} cannot be read (No such file or directory); give" in refused("twin", "add", none)
+    assert f"{none} cannot be read (No such file or directory); give" in refused(
+        "twin", "add", none
+    )
     assert "is a shipped twin" in refused("twin", "add", bundle, "--name", "toshiba-xg5", env=env)
     assert "small letters" in refused("twin", "add", bundle, "--name", "../evil", env=env)
     assert not (tmp_path / "own").exists()
