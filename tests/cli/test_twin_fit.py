@@ -138,3 +138,17 @@ def test_invalid_results_are_refused_with_one_line(
     assert "these results have no rows" in refused(
         "twin", "fit", one, *words, "--hold-out", "suite"
     )
+
+
+def test_the_source_of_a_number_names_what_it_was_fitted_to(
+    ssdlab: Program, table: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "mine.toml"
+    rates = table(
+        "iocost.toml", "[iocost]\nrbps = '2000 MB/s'\nwbps = '500 MB/s'\nwseqiops = 40000\n"
+    )
+    words = (rates, "--start", "toshiba-xg5", "--out", out, "--quiet")
+    assert ssdlab("twin", "fit", *words).returncode == 0
+    numbers = json.loads(ssdlab("twin", "show", out, "--json").stdout)["numbers"]
+    program = next(entry for entry in numbers if entry["key"] == "flash.program")
+    assert program["source"].endswith(": rbps, wbps, wseqiops")

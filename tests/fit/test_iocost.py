@@ -14,7 +14,7 @@ from ssdlab.fit.iocost import RATES, RatesFit, from_toml, measure, of_rates
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.results import FitInput, hold_out, read_results
 from ssdlab.profiles.generic import GenericDrive, profile
-from ssdlab.profiles.toml_edit import get_value, set_values
+from ssdlab.profiles.toml_edit import get_value, list_values, set_values
 
 START = enlarge_buffer(profile(GenericDrive("nvme", 512 * 10**9, "tlc")))
 TRUTH = {
@@ -141,3 +141,16 @@ def test_a_table_is_read_with_and_without_units(tmp_path: Path) -> None:
 def test_a_wrong_table_is_refused(table: dict[str, object], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         from_toml(table, Path("drive.toml"))
+
+
+def test_writes_that_are_slower_at_random_are_named_where_their_time_is(
+    drive: dict[str, float],
+) -> None:
+    slow = {**drive, "wrandiops": drive["wseqiops"] / 4.0}
+    text = RatesFit(START, slow, "fit").run()
+    [entry] = [each for each in list_values(text) if each["key"] == "link.write_command"]
+    assert "for writes in order: at random the drive is 4.0 times as slow" in entry["source"]
+    usual = RatesFit(START, drive, "fit").run()
+    [entry] = [each for each in list_values(usual) if each["key"] == "link.write_command"]
+    assert entry["source"] == "fit"
+    assert get_value(text, "link.write_command") == get_value(usual, "link.write_command")

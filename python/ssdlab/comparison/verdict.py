@@ -139,8 +139,8 @@ def _sentence(first: Side, other: Side, judged: Sequence[NumberVerdict], word: s
     count = Counter(one.verdict for one in judged)
     if word == NOT_JUDGED:
         return (
-            f"{other.name} and {first.name}: not judged, because the error of the numbers is "
-            "unknown; give several runs of each, or compare with --interleave."
+            f"{other.name} and {first.name}: these runs do not show how much the numbers "
+            "vary; give several runs of each, or compare with --interleave."
         )
     if word == NONE_SHOWN:
         total = count[NONE_SHOWN]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from pathlib import Path
@@ -88,7 +89,7 @@ class Control:
         except msgspec.MsgspecError as error:
             raise self._not_a_control_socket() from error
         if "error" in answer:
-            raise UsageError(f"{self.path}: {do}: {answer['error']}")
+            raise UsageError(f"{self.path}: {do}: {_plain_error(str(answer['error']))}")
         return answer
 
     def _not_a_control_socket(self) -> UsageError:
@@ -254,3 +255,8 @@ def _waf(before: dict[str, float | None], now: dict[str, float | None]) -> float
 
 def _flash_bytes(counters: dict[str, float | None]) -> float:
     return (counters["waf"] or 0) * (counters["host_write_bytes"] or 0)
+
+
+def _plain_error(error: str) -> str:
+    """The server's error without the words of its JSON parser."""
+    return re.sub(r" at line \d+ column \d+$", "", error).replace("unknown variant", "no request")

@@ -8,7 +8,7 @@ from typing import Final
 from ssdlab.fit.fitted import Fitted
 from ssdlab.fit.parameters import DIES, PAGE
 from ssdlab.profiles.toml_edit import (
-    get_value,
+    list_values,
     mark_inherited,
     replace_heading,
     set_value,
@@ -28,7 +28,7 @@ def finished_profile(fitted: Fitted, drive: str, source: str, start: str, start_
     A value that the fit determined is "fitted", even if it is that of the start profile; all
     others that are those of the start profile are "inherited".
     """
-    profile = set_values(fitted.profile, dict(_confirmed(fitted)), source)
+    profile = set_values(fitted.profile, dict(_confirmed(fitted, start)), source)
     profile = mark_inherited(profile, start, start_name)
     heading = (
         f"{drive}: {source}, from the profile {start_name}.\n"
@@ -38,10 +38,11 @@ def finished_profile(fitted: Fitted, drive: str, source: str, start: str, start_
     return replace_heading(set_value(profile, "drive.model", drive), heading)
 
 
-def _confirmed(fitted: Fitted) -> Iterator[tuple[str, object]]:
-    """Keys and values that the results determine."""
+def _confirmed(fitted: Fitted, start: str) -> Iterator[tuple[str, object]]:
+    """Keys and values of the start profile that the results determine."""
+    entries = {entry["key"]: entry for entry in list_values(fitted.profile)}
+    before = {entry["key"]: entry for entry in list_values(start)}
     for estimate in fitted.parameters:
-        if estimate.determined:
-            for key in _KEYS_OF.get(estimate.key, (estimate.key,)):
-                if (value := get_value(fitted.profile, key)) is not None:
-                    yield key, value
+        for key in _KEYS_OF.get(estimate.key, (estimate.key,)):
+            if estimate.determined and key in entries and entries[key] == before.get(key):
+                yield key, entries[key]["value"]

@@ -11,6 +11,9 @@ from ssdlab.records import Manifest, Run
 from ssdlab.units import format_size
 from ssdlab.wording import UNKNOWN, format_number, label, plain, quantity
 
+_FIO: Final = "results of fio"
+"""The kind of device of a run that was read from results of fio."""
+
 _LABELS: Final = {
     "fs_type": "File system",
     "options": "Mount options",
@@ -77,7 +80,8 @@ def summary(run: Run) -> str:
     drives = device.get("drives")
     members = drives if isinstance(drives, list) else []
     parts = [_brief(one) for one in (device, *members) if isinstance(one, Mapping)]
-    return "; ".join(part for part in parts if part) or UNKNOWN
+    unknown = f"{_FIO}, which name no drive" if device.get("kind") == _FIO else UNKNOWN
+    return "; ".join(part for part in parts if part) or unknown
 
 
 def started(manifest: Manifest) -> str:
@@ -92,6 +96,12 @@ def started(manifest: Manifest) -> str:
 def took(run: Run) -> str:
     """The duration of the run, with its unit."""
     return quantity("duration_s", run.result.duration_s)
+
+
+def when(run: Run) -> str:
+    """Start, duration and seed in one phrase; other programs' results have no seed."""
+    seed = "" if run.manifest.device.get("kind") == _FIO else f", seed {run.manifest.seed}"
+    return f"{started(run.manifest)}, took {took(run)}{seed}"
 
 
 def _brief(device: Mapping[str, Any]) -> str:

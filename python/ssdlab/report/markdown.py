@@ -11,7 +11,7 @@ from typing import Any, Final
 from ssdlab.experiments.registry import view_of
 from ssdlab.records import Run
 from ssdlab.report.group import GroupReport
-from ssdlab.report.identity import started, summary, took
+from ssdlab.report.identity import summary, when
 from ssdlab.report.terminal import ending
 from ssdlab.view import Column, Table
 from ssdlab.wording import finding_interval, finding_value, label, plain
@@ -87,8 +87,7 @@ def _of_run(run: Run) -> Iterator[str]:
     if note := ending(run):
         yield f"*{_escape(note[:1].upper() + note[1:])}.*"
     clock = "; a twin, in virtual time" if manifest.virtual else ""
-    when = f"{started(manifest)}, took {took(run)}, seed {manifest.seed}"
-    yield f"{_escape(summary(run))}{clock}. {_escape(when)}."
+    yield f"{_escape(summary(run))}{clock}. {_escape(when(run))}."
     table = view.table(run)
     if result.measures and table.rows:
         yield _table(table)

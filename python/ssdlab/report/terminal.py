@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ssdlab.experiments.registry import view_of
 from ssdlab.records import Finding, Run
-from ssdlab.report.identity import started, summary, took
+from ssdlab.report.identity import summary, when
 from ssdlab.report.latency import by_kind
 from ssdlab.report.table import print_table
 from ssdlab.wording import finding_interval, finding_value, label, plain
@@ -57,8 +57,7 @@ def _print_head(run: Run, console: Console) -> None:
     console.print()
     console.print(Padding(head, (0, 0, 0, 1)))
     console.print(Padding(Text(summary(run)), (0, 0, 0, 1)))
-    when = f"{started(manifest)}, took {took(run)}, seed {manifest.seed}"
-    console.print(Padding(Text(when, "dim"), (0, 0, 0, 1)))
+    console.print(Padding(Text(when(run), "dim"), (0, 0, 0, 1)))
     if note := ending(run):
         console.print(Padding(Text(note.upper()[:1] + note[1:], "bold yellow"), (0, 0, 0, 1)))
     console.print()

@@ -185,6 +185,8 @@ def test_results_are_compared_and_reported_as_runs_are(tmp_path: Path) -> None:
     text = io.StringIO()
     render(run, Console(file=text, width=100))
     assert "Measured by fio-3.36: 1000 requests/s" in text.getvalue()
+    assert "results of fio, which name no drive" in text.getvalue()
+    assert "seed" not in text.getvalue()
     write_html([run], tmp_path / "page.html")
     assert "fio measured this" in (tmp_path / "page.html").read_text()
 

@@ -28,6 +28,7 @@ from ssdlab.input_files import read_text
 from ssdlab.records import Finding, Manifest, Recording, Result, Run, StepRow, utc_now
 from ssdlab.stats.quantile import percentiles, quantile_supported, samples_needed
 from ssdlab.units import format_duration
+from ssdlab.wording import number
 
 MIB: Final = 1 << 20
 HINT: Final = (
@@ -221,10 +222,10 @@ def _histogram(bins: Mapping[int, int]) -> tuple[Any, Any]:
 def _run_of(path: Path, output: Mapping[str, Any], jobs: Sequence[_FioJob]) -> Run:
     recording = Recording()
     clock_ns, thread = 0, 1
-    for number, job in enumerate(jobs):
+    for at, job in enumerate(jobs):
         logs = logs_of_job(path.parent, job.options, range(thread, thread + job.threads))
         thread += job.threads
-        recording.add(_step(job, number, clock_ns, logs))
+        recording.add(_step(job, at, clock_ns, logs))
         clock_ns += round(job.seconds * 1e9)
     release = str(output["fio version"])
     target = next((job.options["filename"] for job in jobs if "filename" in job.options), "")
@@ -387,8 +388,8 @@ def _conclude(rows: list[dict[str, Any]], jobs: Sequence[_FioJob], release: str)
     for name in ("latency_us_p50", "latency_us_p99") if len(rows) == 1 else ():
         findings[name] = Finding(rows[0][name], "us", None, None, rows[0]["why"] or why)
     verdict = (
-        f"Measured by {release}: {requests / seconds:.4g} requests/s, "
-        f"{moved / MIB / seconds:.4g} MiB/s."
+        f"Measured by {release}: {number(requests / seconds)} requests/s, "
+        f"{number(moved / MIB / seconds)} MiB/s."
     )
     return Conclusion(rows, findings, verdict)
 
