@@ -1,6 +1,7 @@
 //! `Snapshots`: states at earlier ticks, to go back without running everything again.
 
 use crate::position::{Position, SeekBy};
+use crate::spec::Spec;
 use crate::state::State;
 
 /// Ticks between two snapshots at first. Copying a state takes about as long as a tick for each of
@@ -21,8 +22,9 @@ pub struct Snapshots {
 
 impl Snapshots {
     /// For states like `first`, which is not kept: it can be made again.
-    pub fn new(first: &State, limit_bytes: u64) -> Self {
-        let spacing = SPACING.max(first.memory_bytes() / BYTES_PER_TICK);
+    pub fn new(first: &State, spec: &Spec) -> Self {
+        let cheap = SPACING.max(first.memory_bytes() / BYTES_PER_TICK);
+        let (spacing, limit_bytes) = (spec.snapshot_ticks.unwrap_or(cheap), spec.snapshot_bytes);
         Self { states: Vec::new(), spacing, due: spacing, limit_bytes, bytes: 0 }
     }
 

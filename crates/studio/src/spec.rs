@@ -31,6 +31,9 @@ pub struct Spec {
     /// Memory for snapshots, in bytes.
     #[serde(default = "snapshot_bytes")]
     pub snapshot_bytes: u64,
+    /// Ticks between two snapshots at first; `None`: enough to take little of the time.
+    #[serde(default)]
+    pub snapshot_ticks: Option<u64>,
 }
 
 fn snapshot_bytes() -> u64 {

@@ -51,7 +51,7 @@ impl NewDrive {
             overrides: overrides.unwrap_or_else(|| first.overrides.clone()),
             capacity_bytes: capacity_bytes.or(first.capacity_bytes),
             seed: seed.unwrap_or(first.seed),
-            snapshot_bytes: first.snapshot_bytes,
+            ..first.clone()
         }
     }
 }

@@ -34,9 +34,8 @@ impl Twin {
     /// # Errors
     /// The profile is not valid, or too large.
     pub fn new(spec: Spec) -> Result<Self, String> {
-        let snapshot_bytes = spec.snapshot_bytes;
         let player = Player::new(spec)?;
-        let snapshots = Snapshots::new(&player.state, snapshot_bytes);
+        let snapshots = Snapshots::new(&player.state, &player.spec);
         Ok(Self { player, snapshots, furthest: Position::default(), frame: Frame::default() })
     }
 

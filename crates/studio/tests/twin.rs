@@ -75,7 +75,7 @@ fn steps() -> Value {
         job(json!({"block_bytes": 65536, "amount_bytes": CAPACITY})),
         {"job": {"op": "flush"}},
         job(with(random(1, 9000), &json!({"hint": {"stream": {"number": 1}}}))),
-        {"rest": 0.2},
+        {"rest": 0.7},
         job(with(random(2, 3000), &json!({"read_share": 0.5, "trim_share": 0.1,
             "sync": {"flush": {"every": 7}}, "block_bytes": 0,
             "block_mix": [[4096, 3.0], [16384, 1.0]]}))),
@@ -175,26 +175,39 @@ fn the_results_are_those_of_the_job_loop() {
 
 #[test]
 fn going_back_restores_every_earlier_state() {
-    for snapshot_bytes in [0, 3 << 20, 64 << 20] {
-        let mut text = json!({"profile": PROFILE, "seed": 5});
-        text["snapshot_bytes"] = json!(snapshot_bytes);
+    let all = steps();
+    // Flushes are due at many a snapshot.
+    let flushes = json!([all[0], all[4]]);
+    for (steps, snapshot_bytes, ticks) in [
+        (&all, 0, Some(7)),
+        (&all, 100 << 20, Some(7)),
+        (&flushes, 100 << 20, Some(7)),
+        (&all, 64 << 20, None),
+    ] {
+        let text = json!({"profile": PROFILE, "seed": 5, "snapshot_bytes": snapshot_bytes,
+            "snapshot_ticks": ticks});
         let mut twin = Twin::new(Spec::from_json(&text.to_string()).unwrap()).unwrap();
-        twin.add_steps(&steps().to_string()).unwrap();
+        twin.add_steps(&steps.to_string()).unwrap();
         let mut random = Random::new(4, "seek");
         let mut moments = Vec::new();
         loop {
             moments.push((twin.position(), seen(&mut twin)));
-            if twin.advance(1 + random.below(4000), Nanos::MAX).unwrap() {
+            let until = twin.position().time + Nanos::new(random.below(60_000_000) + 1);
+            if twin
+                .advance(1 + random.below(steps.as_array().unwrap().len() as u64 * 50), until)
+                .unwrap()
+            {
                 break;
             }
         }
+        let seeks = if snapshot_bytes == 0 { 8 } else { 80 };
         let last = (twin.position(), seen(&mut twin));
         let series = twin.series_rows().to_vec();
         if snapshot_bytes > 0 {
             assert!(twin.frame().header[28] > 0.0, "snapshots were taken");
         }
         assert!(twin.frame().header[29] <= f64::from(snapshot_bytes));
-        for _ in 0..12 {
+        for _ in 0..seeks {
             let (position, expected) = &moments[random.below(moments.len() as u64) as usize];
             twin.seek(SeekBy::Tick, position.tick);
             assert_eq!(twin.position(), *position);
@@ -202,6 +215,9 @@ fn going_back_restores_every_earlier_state() {
             twin.seek(SeekBy::Requests, position.requests);
             assert_eq!(twin.position().requests, position.requests);
             assert!(twin.position().tick <= position.tick, "the first tick with these requests");
+            let first = twin.position();
+            twin.seek(SeekBy::Tick, first.tick - first.tick.min(1));
+            assert!(first.tick == 0 || twin.position().requests < position.requests);
             twin.seek(SeekBy::Time, position.time.get());
             assert_eq!(twin.position().time, position.time);
         }
