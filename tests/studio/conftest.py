@@ -13,6 +13,7 @@ from ssdlab.studio.page import MODULE
 from ssdlab.target import Twin
 
 MIB = 1 << 20
+SEED = 3
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +23,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     if not module.exists():
         module = tmp_path_factory.mktemp("module") / "studio.wasm"
         module.write_bytes(b"no module")
-    return make_page(PageOptions(Twin("toshiba-xg5", 256 * MIB), "ageing"), module=module)
+    return make_page(PageOptions(Twin("toshiba-xg5", 256 * MIB), "ageing", SEED), module=module)
 
 
 @pytest.fixture(scope="session")

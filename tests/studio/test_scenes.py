@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from forked import Program, run_ssdlab
 
-from ssdlab.device import open_twin
+from ssdlab import profiles
+from ssdlab.device import describe_twin, open_twin
 from ssdlab.records import read_run
 from ssdlab.studio import SCENES
+from ssdlab.studio.page import CAPACITY
 from ssdlab.studio.scenes import load_scene
 
 SECONDS = (90, 150)
@@ -47,6 +49,7 @@ def test_the_steps_of_a_scene_repeat_the_experiment(data: dict[str, Any], name: 
     drives = _scene(data, name)["drives"]
     assert drives
     for drive in drives:
+        assert drive["spec"]["seed"] == data["seed"] > 0
         assert _replayed(drive) == (drive["counters"], drive["ends"])
 
 
@@ -95,6 +98,11 @@ def test_a_page_without_a_module_says_how_to_build_it(tmp_path: Path, data: dict
 
     with pytest.raises(UsageError, match="make studio"):
         make_page(PageOptions(Twin("toshiba-xg5"), None), module=tmp_path / "studio.wasm")
+
+
+def test_every_shipped_profile_fits_the_capacity_of_the_free_play() -> None:
+    for name in profiles.names():
+        assert describe_twin(name, profiles.load(name), CAPACITY)["superblocks"] > 30
 
 
 @pytest.mark.parametrize(

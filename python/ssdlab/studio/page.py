@@ -38,8 +38,9 @@ SCRIPTS: Final = (
     "self_test",
 )
 """The page's scripts in `page/`, in this order: they are one module."""
-CAPACITY: Final = 256 << 20
-"""Capacity of the free play's twin: small, so that each superblock can be seen."""
+CAPACITY: Final = 512 << 20
+"""Capacity of the free play's twin: all shipped profiles can be scaled to it, and each superblock
+can be seen."""
 
 
 @dataclass(frozen=True)
