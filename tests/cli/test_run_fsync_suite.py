@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from forked import Program
 
 SMALL = ("--size", "16MiB", "--capacity", "1GiB", "--quick")
@@ -77,3 +79,14 @@ def test_a_buffered_step_is_exported_to_fio_as_buffered_psync(
     assert engines["read buffered"] == ("psync", "0")
     assert engines["read sequential"] == ("io_uring", "1")
     assert "zero_buffers" in sections["write sequential zeros"]
+
+
+@pytest.mark.parametrize("width", [80, 64])
+def test_the_names_of_crystaldiskmark_are_dropped_last(
+    ssdlab: Program, tmp_path: Path, width: int
+) -> None:
+    words = ("twin:toshiba-xg5", "--capacity", "256MiB", "--quick", "--quiet", "--out", tmp_path)
+    done = ssdlab("run", "suite", *words, env={**os.environ, "COLUMNS": str(width)})
+    assert done.returncode == 0, done.stderr
+    assert "RND4K Q32T1" in done.stdout
+    assert "not shown, too narrow: Error %, Error" in done.stdout

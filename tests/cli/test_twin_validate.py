@@ -68,6 +68,13 @@ def test_the_page_has_the_tables_and_pictures(ssdlab: Program, tmp_path: Path) -
     assert html.count("<script") == 1  # it shows values under the pointer
 
 
+def test_every_figure_has_its_unit(ssdlab: Program) -> None:
+    shown = ssdlab("twin", "validate", "samsung-980-pro", "--table", "stripe", "--quiet").stdout
+    lines = [line.split() for line in shown.splitlines()]
+    [head] = [at for at, words in enumerate(lines) if "Published" in words and "Twin" in words]
+    assert "MB/s MB/s" in " ".join(lines[head + 1]) or "MB/s MB/s" in " ".join(lines[head])
+
+
 def test_wrong_input_is_one_line(refused: Refused, tmp_path: Path) -> None:
     assert "no published table contains 'nothing'" in refused("twin", "validate", "nothing")
     assert "did you mean samsung-970-evo-500" in refused("twin", "validate", "samsung-970-evo")

@@ -119,3 +119,9 @@ def test_a_list_of_runs_on_a_narrow_terminal_keeps_verdicts_in_one_piece(make_ru
     text = printed(RunList([run]).table, 60)
     assert " ".join(text.split()).startswith("Started Experiment Target 2026-11-21 10:15 aging")
     assert " ".join(run.result.verdict.split()) in " ".join(text.split())
+
+
+def test_dropped_columns_of_one_label_are_named_by_their_units() -> None:
+    columns = (Column("Test", numeric=False), Column("Error"), Column("Error", "%"))
+    table = Table(columns, (("sequential read", "1200", "10"), ("random", "9", "8")))
+    assert "not shown, too narrow: Error %, Error" in printed(table, 17).replace("\n ", " ")

@@ -95,10 +95,14 @@ def _longest(table: Table, at: int) -> int:
 
 
 def _describe_dropped(table: Table, at: int) -> str:
-    """The label of a column; with its value if all rows have the same."""
+    """The label of a column; with its value if all rows have the same.
+
+    A label that another column has, too, gets its unit.
+    """
     column = table.columns[at]
     if _is_empty(table, at) or not _is_constant(table, at):
-        return column.label
+        is_shared = [other.label for other in table.columns].count(column.label) > 1
+        return f"{column.label} {column.unit}".rstrip() if is_shared else column.label
     return f"{column.label} {table.rows[0][at]} {column.unit}".rstrip()
 
 

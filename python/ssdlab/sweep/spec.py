@@ -79,7 +79,12 @@ def read_spec(path: Path) -> tuple[Spec, str]:
     try:
         text = read_text(path)
         fields = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot read this spec ({error.strerror}); give a file such as "
+            "examples/sweeps/spare.toml"
+        ) from error
+    except UnicodeDecodeError as error:
         raise UsageError(f"{path}: cannot read this spec ({error})") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: {error}; {_FIELDS}") from error

@@ -101,9 +101,9 @@ def _print_sizes(drive: DriveInfo, console: Console) -> None:
     area = drive.area
     lines = RichTable(box=None, show_header=False, padding=(0, 1))
     for name, value, why in (
-        ("flash", f"{area.flash}", f"{format_size(area.flash)}; {drive.source}"),
-        ("visible", f"{area.visible}", f"{area.visible // SECTOR} sectors of {SECTOR} bytes"),
-        ("hidden", f"{area.hidden}", format_size(area.hidden)),
+        ("flash", f"{area.flash} B", f"{format_size(area.flash)}; {drive.source}"),
+        ("visible", f"{area.visible} B", f"{area.visible // SECTOR} sectors of {SECTOR} bytes"),
+        ("hidden", f"{area.hidden} B", format_size(area.hidden)),
         ("spare", f"{area.spare:.2%}", "hidden / ALL flash, as in published tests"),
         ("overprovisioning", f"{area.overprovisioning:.2%}", "hidden / visible, as in data sheets"),
     ):

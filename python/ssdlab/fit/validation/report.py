@@ -16,13 +16,15 @@ from ssdlab.wording import number, plain
 ROLES: Final = ("fitted", "by construction", "predicted")
 ROWS_MAX: Final = 30
 """Maximum number of drives in a picture of errors."""
-_FIGURES: Final = (
-    Column("Figure", numeric=False),
-    Column("Published"),
-    Column("Twin"),
-    Column("Error"),
-    Column("Role", numeric=False),
-)
+_UNITS: Final = {
+    "aging": "s",
+    "fsync": "MiB/s",
+    "suite": "MiB/s",
+    "stripe": "MB/s",
+    "fragments": "ms",
+    "provisioning": "requests/s",
+}
+"""The unit of a table's figures; the labels of other tables name it."""
 _DRIVES: Final = (
     Column("Drive", numeric=False),
     Column("Table", numeric=False),
@@ -121,7 +123,15 @@ def figure_cells(figure: Figure) -> tuple[str, ...]:
 
 
 def _figure_table(each: Comparison) -> Table:
-    return Table(_FIGURES, tuple(figure_cells(figure) for figure in each.figures))
+    unit = _UNITS.get(each.table, "")
+    columns = (
+        Column("Figure", numeric=False),
+        Column("Published", unit),
+        Column("Twin", unit),
+        Column("Error"),
+        Column("Role", numeric=False),
+    )
+    return Table(columns, tuple(figure_cells(figure) for figure in each.figures))
 
 
 def _drive_rows(each: Comparison) -> list[tuple[str, ...]]:
