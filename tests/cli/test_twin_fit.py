@@ -13,7 +13,8 @@ from forked import Program
 
 from ssdlab.analysis.cells import Cell
 from ssdlab.cli.twin.fit import _warnings
-from ssdlab.fit.fitted import FITTED, HELD_OUT, Check, Fitted
+from ssdlab.fit.checks import FITTED, HELD_OUT, Check
+from ssdlab.fit.fitted import Fitted
 
 Refused = Callable[..., str]
 STRIPE = '[stripe]\nchunk = "64 KiB"\nunits = 6\n'

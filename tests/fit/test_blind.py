@@ -11,7 +11,8 @@ from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
-from ssdlab.fit.fitted import HELD_OUT, NOT_FITTED, Fitted, fit
+from ssdlab.fit.checks import HELD_OUT, NOT_FITTED
+from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
 from ssdlab.fit.results import FitInput

@@ -12,8 +12,9 @@ from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.device import describe_twin
 from ssdlab.fit.cache_variants import Variant, variants
+from ssdlab.fit.checks import FITTED, NOT_FITTED
 from ssdlab.fit.direct_estimates import initial_estimates
-from ssdlab.fit.fitted import FITTED, NOT_FITTED, fit
+from ssdlab.fit.fitted import fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, experiment_objective
 from ssdlab.fit.parameters import Estimate, SearchSpace

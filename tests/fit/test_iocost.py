@@ -8,8 +8,9 @@ import pytest
 
 from ssdlab.analysis.cells import Cell
 from ssdlab.errors import UsageError
+from ssdlab.fit.checks import FITTED, HELD_OUT, NOT_FITTED
 from ssdlab.fit.direct_estimates import enlarge_buffer
-from ssdlab.fit.fitted import FITTED, HELD_OUT, NOT_FITTED, Fitted, fit
+from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.iocost import RATES, RatesFit, from_toml, measure, of_rates
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.results import FitInput, hold_out, read_results

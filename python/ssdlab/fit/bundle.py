@@ -24,7 +24,7 @@ import tomlkit
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
 from ssdlab.fit import ageing_rows
-from ssdlab.fit.fitted import Check, check_profile
+from ssdlab.fit.checks import Check, check_profile
 from ssdlab.fit.measurement import Measurement, measured_cells
 from ssdlab.fit.results import ACCEPTED, FitInput, Results, drive_of
 from ssdlab.input_files import read_bytes

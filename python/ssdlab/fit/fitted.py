@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from ssdlab.analysis.cells import Cell
-from ssdlab.analysis.evidence import Conclusion
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
 from ssdlab.fit import iocost
 from ssdlab.fit.cache_variants import Variant, variants
+from ssdlab.fit.checks import Check, check_cells, check_findings, is_left_out, objectives_of
 from ssdlab.fit.direct_estimates import SLC, apply_estimates, corrected_estimates, initial_estimates
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
 from ssdlab.fit.lasting import MODES, lasting_estimates
-from ssdlab.fit.measurement import Measurement
-from ssdlab.fit.objective import (
-    CAPACITY,
-    Effort,
-    Floats,
-    Objective,
-    ageing_objective,
-    experiment_objective,
-    measure_cache,
-    measure_spare,
-)
+from ssdlab.fit.objective import Floats, Objective
 from ssdlab.fit.parameters import DIES, PAGE, Estimate, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.search import Progress, search
@@ -40,8 +29,6 @@ DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
 MODE: Final = "slc.mode"
 UNCHANGED: Final = 0.01
 """If the logarithm of a factor is smaller, the profile's number and source stay unchanged."""
-SPARE_CHECK_MAX: Final = 4 * CAPACITY
-"""Largest drive (in bytes) whose spare is checked: `steady` finds less spare on a small twin."""
 ASSUMED: Final = (
     "flash.channels",
     "flash.planes",
@@ -66,22 +53,6 @@ DEPENDS_ON: Final = {
 program divided by its size. Reads of single units show tR whatever the chunk."""
 SINGLE_UNITS: Final = frozenset({"stripe", "suite", "fsync", "workload"})
 """Experiments that read single units."""
-FITTED, HELD_OUT, NOT_FITTED = "", "held out", "not fitted"
-
-
-@dataclass(frozen=True)
-class Check:
-    """A value measured on the drive and on the twin; `note` says whether the fit used it."""
-
-    experiment: str
-    cell: Cell
-    twin: float
-    note: str
-
-    @property
-    def error(self) -> float:
-        """Relative error: positive where the twin's value is larger."""
-        return self.twin / self.cell.value - 1.0
 
 
 @dataclass(frozen=True)
@@ -127,7 +98,7 @@ def fit(
     profile = with_capacity(profile, fit_input.capacity_bytes, source)
     direct = {estimate.key: estimate for estimate in initial_estimates(profile, fit_input.others)}
     start = apply_estimates(profile, list(direct.values()), source)
-    objectives = list(_objectives(start, fit_input))
+    objectives = list(objectives_of(start, fit_input))
     if not direct and not any(whole.cells for whole, _ in objectives):
         raise UsageError(
             f"a twin has none of these results ({', '.join(fit_input.experiments)}); give rows or "
@@ -143,8 +114,8 @@ def fit(
     direct = _with_cache(direct, best, near)
     text, parameters = _estimates_of(profile, near, fit_input, direct, source)
     checks = [
-        *_check_cells(text, objectives, cached=cached),
-        *_check_findings(text, fit_input.others),
+        *check_cells(text, objectives, cached=cached),
+        *check_findings(text, fit_input.others),
     ]
     return Fitted(text, tuple(parameters), tuple(checks))
 
@@ -263,15 +234,6 @@ def with_capacity(profile: str, capacity_bytes: int | None, source: str) -> str:
     )
 
 
-def check_profile(profile: str, fit_input: FitInput) -> list[Check]:
-    """Compares a profile's twin with results, without a fit."""
-    objectives = list(_objectives(profile, fit_input))
-    return [
-        *_check_cells(profile, objectives, cached=False),
-        *_check_findings(profile, fit_input.others),
-    ]
-
-
 def _search(
     variant: Variant,
     objectives: Sequence[Objective],
@@ -296,7 +258,7 @@ def _search(
 
 def _without_left_out(objective: Objective, *, cached: bool) -> Objective:
     """The objective with the values that the fit uses; `cached`: there may be an SLC cache."""
-    left_out = [_is_left_out(objective, objective, cell, cached=cached) for cell in objective.cells]
+    left_out = [is_left_out(objective, objective, cell, cached=cached) for cell in objective.cells]
     return objective.select(~np.array(left_out, dtype=np.bool_))
 
 
@@ -362,69 +324,6 @@ def _all_dies(profile: str, start: str) -> Estimate:
         for text in (profile, start)
     )
     return Estimate(DIES, count, count, count, start=was)
-
-
-def _objectives(profile: str, fit_input: FitInput) -> Iterator[tuple[Objective, Objective]]:
-    """Each objective twice: with all values that a twin can produce, and with the fitted ones."""
-    if fit_input.row is not None and fit_input.kept_row is not None:
-        yield ageing_objective(fit_input.row), ageing_objective(fit_input.kept_row)
-    for results in fit_input.others:
-        is_rates = results.experiment == iocost.NAME
-        objective = iocost.objective(results) if is_rates else experiment_objective(results)
-        if objective is not None:
-            whole = objective.select(np.isfinite(objective.simulate(profile)))
-            held = [fit_input.is_held_out(results.experiment, cell) for cell in whole.cells]
-            yield whole, whole.select(~np.array(held, dtype=np.bool_))
-
-
-def _check_cells(
-    text: str, objectives: Sequence[tuple[Objective, Objective]], *, cached: bool
-) -> Iterator[Check]:
-    for whole, kept in objectives:
-        effort = Effort.FINAL if whole.experiment == "aging" else Effort.FINE
-        fitted = {cell.key for cell in kept.cells}
-        for cell, twin in zip(whole.cells, whole.simulate(text, effort), strict=True):
-            note = FITTED if cell.key in fitted else HELD_OUT
-            if note == FITTED and _is_left_out(whole, kept, cell, cached=cached):
-                note = NOT_FITTED
-            yield Check(whole.experiment, cell, float(twin), note)
-
-
-def _is_left_out(whole: Objective, kept: Objective, cell: Cell, *, cached: bool) -> bool:
-    """Whether the fit leaves a value out.
-
-    Some of iocost's follow from others. How fast random writes are on a drive that has just been
-    filled depends on what its SLC cache still holds, which a small candidate does not show.
-    """
-    if whole.experiment == iocost.NAME:
-        return cell.case[0] not in iocost.used([str(one.case[0]) for one in kept.cells])
-    return cached and whole.experiment == "steady"
-
-
-def _check_findings(text: str, others: Sequence[Measurement]) -> Iterator[Check]:
-    """Compares buffer, spare and steady-state rate of the fitted twin with the drive's."""
-    for results in others:
-        if results.experiment == "cache":
-            yield from _compare(results, measure_cache(text), {"buffer_mib": FITTED})
-        elif results.experiment == "steady" and _is_small(results):
-            notes = {"hidden_spare": FITTED, "iops": NOT_FITTED}
-            yield from _compare(results, measure_spare(text), notes)
-
-
-def _compare(
-    results: Measurement, conclusion: Conclusion, notes: Mapping[str, str]
-) -> Iterator[Check]:
-    """A check for each finding in `notes` that both the drive and the twin have."""
-    for name, note in notes.items():
-        measured, twin = results.number(name), conclusion.findings.get(name)
-        if measured and twin is not None and isinstance(twin.value, float):
-            cell = Cell((), name, measured, unit=results.findings[name].unit)
-            yield Check(results.experiment, cell, twin.value, note)
-
-
-def _is_small(results: Measurement) -> bool:
-    drive_mib = results.parameters.get("drive_mib")
-    return drive_mib is not None and drive_mib * 2**20 <= SPARE_CHECK_MAX
 
 
 def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source: str) -> str:

@@ -103,7 +103,7 @@ def _report_to(listener: Listener) -> Callable[[int, int], None]:
 
 
 def _print_json(fitted: Fitted, out: Path) -> None:
-    from ssdlab.fit.fitted import HELD_OUT
+    from ssdlab.fit.checks import HELD_OUT
     from ssdlab.records import encode_json
     from ssdlab.wording import unit_of
 
@@ -202,7 +202,7 @@ def _warnings(fitted: Fitted) -> list[str]:
 
 def _missed(fitted: Fitted) -> str:
     """The fitted values that the twin misses by more than `MISSED`, worst first; "" if none."""
-    from ssdlab.fit.fitted import HELD_OUT
+    from ssdlab.fit.checks import HELD_OUT
 
     used = [check for check in fitted.checks if check.note != HELD_OUT]
     missed = sorted(
