@@ -151,5 +151,5 @@ def test_the_source_of_a_number_names_what_it_was_fitted_to(
     words = (rates, "--start", "toshiba-xg5", "--out", out, "--quiet")
     assert ssdlab("twin", "fit", *words).returncode == 0
     numbers = json.loads(ssdlab("twin", "show", out, "--json").stdout)["numbers"]
-    program = next(entry for entry in numbers if entry["key"] == "flash.program")
-    assert program["source"].endswith(": rbps, wbps, wseqiops")
+    link = next(entry for entry in numbers if entry["key"] == "link.bandwidth")
+    assert link["source"].endswith(": rbps, wbps, wseqiops")
