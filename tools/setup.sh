@@ -131,6 +131,11 @@ test_tools() {
         fio mkfs.ext4 mkfs.xfs mkfs.btrfs file nbdcopy nbdfuse nbdsh nbdkit qemu-img
 }
 
+# What runs the studio's page and its module in tests.
+studio_tools() {
+    host_tools "chromium nodejs" chromium node
+}
+
 # The first of this machine's package sources with the label $1.
 apt_source() {
     # shellcheck disable=SC2016 # expanded by apt-get
@@ -257,12 +262,13 @@ system) system ;;
 packages) packages "${2:?usage: tools/setup.sh packages build | test | site | lint}" ;;
 native) native ;;
 test-tools) test_tools ;;
+studio-tools) studio_tools ;;
 guest) guest ;;
 guest-zfs) guest_zfs ;;
 debootstrap) apt_install debootstrap ;;
 apt-source) apt_source "${2:?usage: tools/setup.sh apt-source LABEL}" ;;
 rust-lints) rust_lints ;;
 wasm) wasm ;;
-*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | guest | guest-zfs |" \
-    "rust-lints | wasm" ;;
+*) die "usage: tools/setup.sh system | packages GROUP | native | test-tools | studio-tools |" \
+    "guest | guest-zfs | rust-lints | wasm" ;;
 esac
