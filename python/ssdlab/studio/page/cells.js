@@ -218,5 +218,5 @@ function legendOf(meaning, colours) {
     age: ["written just now", "long ago"],
     erases: ["erased rarely", "erased most often"],
   }[meaning];
-  return [[ends[0], shades[0]], ["", shades[4]], [ends[1], shades[AGES - 1]]];
+  return [[ends[0], shades[0]], ["between", shades[4]], [ends[1], shades[AGES - 1]]];
 }

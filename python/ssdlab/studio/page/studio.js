@@ -139,7 +139,7 @@ class Studio {
     place.className = result ? (result.differences.length ? "bad" : "good") : "";
     $("finish").hidden = Boolean(result);
     if (!result) {
-      place.textContent = "Compared when the scene has run to the end of the experiment.";
+      place.textContent = "At the end, the page checks that its numbers equal those of this command.";
       return;
     }
     const [head, more] = this.story.equalWords();
