@@ -320,9 +320,13 @@ def test_the_worst_light_is_first_and_gives_the_verdict(
     assert order == sorted(order, key=["red", "yellow", "green", "grey"].index)
     sentence = verdict(found_lights)
     assert sentence.startswith(
+        f"Not all right (1 red, 1 yellow, {order.count('green')} green). "
         "After random writes: A file that was overwritten at random takes 3.5"
     )
-    assert "1 more light not green. Not measured: Long writes, Your files." in sentence
+    assert "Not measured: Long writes, Your files." in sentence
+    harmless = [one for one in found_lights if one.colour != "red"]
+    assert verdict(harmless).startswith("No fault found, but one thing to know (1 yellow, ")
+    assert verdict([harmless[0], *harmless]).startswith("No fault found, but 2 things to know (2 ")
 
 
 def test_a_checkup_without_a_problem_says_so(make_checkup: MakeCheckup, run_of: RunOf) -> None:

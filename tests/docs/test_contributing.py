@@ -36,6 +36,8 @@ def variables(copy: Path, tmp_path: Path) -> dict[str, str]:
     program.chmod(0o755)
     paths = f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"PATH": paths, "PYTHONPATH": f"{copy / 'python'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    # Not the folder in which all other runs of pytest tidy up at the same time.
+    own["PYTEST_DEBUG_TEMPROOT"] = str(programs)
     return {**os.environ, **own, "COLUMNS": "100", "NO_COLOR": "1"}
 
 

@@ -23,16 +23,17 @@ def lights(checkup: Checkup) -> list[Light]:
 
 
 def verdict(found: list[Light]) -> str:
-    """One sentence about all lights: the worst one, and the number of others."""
+    """The answer in few words: all right or not, the number of lights, and the worst one."""
     counts = {colour: sum(light.colour == colour for light in found) for colour in COLOURS}
     grey = ", ".join(light.title for light in found if light.colour == "grey")
     unmeasured = f" Not measured: {grey}." if grey else ""
     if counts["red"] or counts["yellow"]:
-        others = counts["red"] + counts["yellow"] - 1
-        more = ""
-        if others:
-            more = f" {others} more light{'' if others == 1 else 's'} not green."
-        return f"{found[0].title}: {found[0].says}{more}{unmeasured}"
+        answer = "Not all right"
+        if not counts["red"]:
+            things = "one thing" if counts["yellow"] == 1 else f"{counts['yellow']} things"
+            answer = f"No fault found, but {things} to know"
+        shown = ", ".join(f"{counts[each]} {each}" for each in COLOURS[:3] if counts[each])
+        return f"{answer} ({shown}). {found[0].title}: {found[0].says}{unmeasured}"
     if not counts["green"]:
         return f"Nothing could be decided.{unmeasured}"
     if unmeasured:
