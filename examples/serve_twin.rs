@@ -13,7 +13,6 @@ use ssdlab_twin_drive::TwinDrive;
 
 fn main() -> ExitCode {
     let Err(error) = serve() else { return ExitCode::SUCCESS };
-    // Nothing is left to report to if standard error is closed, too.
     let _ = writeln!(io::stderr(), "serve_twin: {error}");
     ExitCode::from(2)
 }
@@ -25,26 +24,17 @@ fn serve() -> Result<(), Box<dyn Error>> {
     };
     let text = fs::read_to_string(profile).map_err(|error| format!("{profile}: {error}"))?;
     let profile = Profile::from_toml(&text)?;
-
     let engine = Engine::in_memory(TwinDrive::new(&profile, 0));
-    let export =
-        Export::new("twin", &profile.model, profile.capacity, engine.parameters.unit_bytes);
+    let unit = engine.parameters.unit_bytes;
+    let export = Export::new("twin", &profile.model, profile.capacity, unit);
     let mut server = Server::new(engine, export);
-    server
-        .listen_nbd(&Address::Unix(socket.into()))
-        .map_err(|error| format!("{socket}: {error}"))?;
-
-    print(&format!(
-        "{} at nbd+unix:///twin?socket={socket}; Enter stops the server",
-        profile.model
-    ))?;
+    let refused = |error| format!("{socket}: {error}");
+    server.listen_nbd(&Address::Unix(socket.into())).map_err(refused)?;
+    let mut out = io::stdout();
+    writeln!(out, "{} at nbd+unix:///twin?socket={socket}; Enter stops the server", profile.model)?;
     io::stdin().read_line(&mut String::new())?;
     for (name, value) in server.engine().counters() {
-        print(&format!("{name:26} {}", value.map_or("-".into(), |value| value.to_string())))?;
+        writeln!(out, "{name:26} {}", value.map_or("-".into(), |value| value.to_string()))?;
     }
     Ok(())
-}
-
-fn print(line: &str) -> Result<(), String> {
-    writeln!(io::stdout(), "{line}").map_err(|error| format!("standard output: {error}"))
 }

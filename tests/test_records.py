@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ssdlab.errors import UsageError
 from ssdlab.records import (
+    CHECKUP_FILE,
     INTERVAL_LATENCY,
     INTERVALS,
     LATENCY,
@@ -186,6 +187,12 @@ def test_a_results_folder_gives_its_finished_runs_oldest_first(tmp_path: Path) -
     names = [path.name for path in find_runs(tmp_path)]
     assert names == ["20260101-a", "20260102-b", "20260103-c"]
     assert find_runs(tmp_path / "20260103-c") == [tmp_path / "20260103-c"]
+    deeper = tmp_path / "20260104-d" / "20260104-e"
+    deeper.mkdir(parents=True)
+    (deeper / "result.json").touch()
+    assert deeper not in find_runs(tmp_path, in_checkups=True), "no folder of a checkup"
+    (deeper.parent / CHECKUP_FILE).touch()
+    assert find_runs(tmp_path, in_checkups=True)[-1] == deeper
 
 
 @pytest.mark.parametrize("name", ["", "missing", "a" * 300])

@@ -38,9 +38,10 @@ def test_a_resumed_run_writes_the_same_files(ssdlab: Program, tmp_path: Path) ->
     (folder / "manifest.json").write_text(json.dumps({**manifest, "outcome": "interrupted"}))
     (folder / "result.json").unlink()
     page, rows = tmp_path / "run.html", tmp_path / "run.csv"
-    missing = ssdlab("run", "resume", folder, "--html", tmp_path / "none" / "a.html")
-    assert missing.returncode == 2
-    assert "give a file in an existing directory" in missing.stderr
+    for unusable in (tmp_path / "none" / "a.html", tmp_path):
+        missing = ssdlab("run", "resume", folder, "--html", unusable)
+        assert missing.returncode == 2
+        assert "give a file in an existing directory" in missing.stderr
     assert not (folder / "result.json").exists(), "refused before it measures"
     done = ssdlab(
         "run", "resume", folder, "--quiet", "--html", page, "--csv", rows, "--markdown", "-"

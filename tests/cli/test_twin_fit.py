@@ -11,10 +11,14 @@ from pathlib import Path
 import pytest
 from forked import Program
 
+from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.cli.twin.fit import _warnings
 from ssdlab.fit.checks import FITTED, HELD_OUT, Check
+from ssdlab.fit.finished import finished_profile
 from ssdlab.fit.fitted import Fitted
+from ssdlab.fit.parameters import Estimate
+from ssdlab.profiles.toml_edit import list_values
 
 Refused = Callable[..., str]
 STRIPE = '[stripe]\nchunk = "64 KiB"\nunits = 6\n'
@@ -77,6 +81,15 @@ def test_what_no_result_determines_is_inherited_from_the_start_profile(
     more = (table("b.toml", STRIPE), "--start", out, "--out", again, "--quiet")
     assert ssdlab("twin", "fit", *more).returncode == 0
     assert 'there guessed", kind = "inherited"' in again.read_text()  # its first source stays
+
+
+def test_only_what_was_determined_is_fitted_although_it_did_not_change() -> None:
+    start = profiles.load("toshiba-xg5")
+    for determined, kind in ((True, "fitted"), (False, "inherited")):
+        chunk = Estimate("ftl.chunk", "32 KiB", "32 KiB", "32 KiB", determined=determined)
+        text = finished_profile(Fitted(start, (chunk,), ()), "Box", "fit", start, "toshiba-xg5")
+        kinds = {entry["key"]: entry["kind"] for entry in list_values(text)}
+        assert kinds["ftl.chunk"] == kind
 
 
 def test_the_capacity_is_that_of_the_measured_drive(

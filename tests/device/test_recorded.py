@@ -37,6 +37,8 @@ def test_a_record_repeats_what_was_done() -> None:
             assert (fields["start_ns"], fields["end_ns"]) == (step.start_ns, step.end_ns)
             assert fields["requests"] == step.requests
     assert again.counters() == record.counters()
+    jobs = [step for step in record.steps if isinstance(step, RecordedJob)]
+    assert [job.zeros for job in jobs] == [False, False, True]
     kinds = [type(step) for step in record.steps]
     assert kinds == [RecordedJob, RecordedRest, RecordedJob, RecordedJob]
 

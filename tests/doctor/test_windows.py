@@ -100,6 +100,13 @@ def test_arrays_that_windows_powershell_wraps_are_read() -> None:
     assert read_windows(one).mounts[0].layers[1].why.endswith("is 1")
 
 
+def test_without_fsutil_the_registry_tells_whether_deletion_sends_trim() -> None:
+    for value, code in ((1, "trim-never-asked"), (0, "trim-passes"), (None, "trim-passes")):
+        rows = [{"DisableDeleteNotification": value}]
+        stack = read_windows(_record("C", registry=rows, fsutil=[], optimize_task="Disabled"))
+        assert code in {each.code for each in judge(stack)}, value
+
+
 def test_a_drive_that_smartctl_reads_has_its_report() -> None:
     record = _record("C")
     report = {"smart_status": {"passed": True}, "endurance_used": {"current_percent": 11}}
@@ -117,7 +124,7 @@ def test_the_recording_is_a_file_for_recorded_with_or_without_a_mark(tmp_path: P
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
-    [({"ssdlab-collector": 2}, "this version"), ({"volumes": []}, "no volume C:")],
+    [({"ssdlab-collector": 2}, "this version"), ({"volumes": []}, "no volume with the letter 'C'")],
 )
 def test_another_version_and_a_missing_volume_are_refused(
     changes: dict[str, Any], reason: str
@@ -135,3 +142,18 @@ def test_the_script_writes_every_key_that_is_read() -> None:
         for row in json.loads(RECORDING.read_text())[table]:
             for name in row:
                 assert name in text, (table, name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"volumes": 5}, "volumes of the recording is not a list"),
+        ({"disks": [{"Number": 0, "Size": "big"}]}, r"disks of the recording: .*\$\[0\]\.Size"),
+        ({"fsutil": 1}, "fsutil of the recording is not a list"),
+        ({"physical_disks": [{"Counters": [3]}]}, r"physical_disks of the recording: .*Counters"),
+        ({"storage_spaces": [{"Members": 7}]}, "storage_spaces of the recording: .*Members"),
+    ],
+)
+def test_a_recording_with_other_types_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_windows(_record("C", **changes))

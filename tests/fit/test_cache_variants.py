@@ -43,6 +43,11 @@ def _variants(start: str, slc: Finding) -> list[Variant]:
 def test_a_cache_of_which_nothing_is_known_is_tried_in_many_sizes_and_left_out(start: str) -> None:
     cached, bare = _variants(start, UNKNOWN)
     assert len(cached.sizes) == 5
+    capacity = describe_twin("box", profiles.load(start))["capacity_bytes"]
+    tried = [
+        float(size.split()[0]) * MIB / capacity for size in (cached.sizes[0], cached.sizes[-1])
+    ]
+    assert tried == [pytest.approx(0.02, rel=0.01), pytest.approx(0.32, rel=0.01)]
     for size in cached.sizes:
         text = set_values(cached.start, {"slc.size": size})
         assert 0 < describe_twin("box", text, CAPACITY)["slc_bytes"] < CAPACITY / 2

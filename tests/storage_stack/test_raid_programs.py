@@ -118,6 +118,22 @@ def test_volumes_of_a_second_adaptec_controller_are_found() -> None:
     assert [drive.serial for drive in found.drives] == ["2BG00004", "2BG00005", "2BG00006"]
 
 
+def test_a_spare_of_the_array_holds_no_data_of_the_volume() -> None:
+    text = (OUTPUTS / "ssacli.txt").read_text()
+    at = text.rindex("Drive Type: Data Drive", 0, text.index("2E:1:1"))
+    with_spare = text[:at] + text[at:].replace("Data Drive", "Spare Drive", 1)
+    found = describe("smartpqi", "/dev/sda", 0, lambda words: with_spare)
+    assert found is not None
+    assert [drive.place for drive in found.drives] == ["2I:1:1", "2I:1:2", "2I:1:3"]
+
+
+def test_a_target_does_not_tell_the_volume_where_there_are_two_controllers() -> None:
+    text = (OUTPUTS / "arcconf_aacraid.txt").read_text()
+    assert "Controllers found: 1" in text
+    two = text.replace("Controllers found: 1", "Controllers found: 2")
+    assert describe("aacraid", "/dev/sdb", 1, lambda words: two) is None
+
+
 def test_an_empty_field_does_not_take_the_next_lines_value() -> None:
     text = (OUTPUTS / "ssacli.txt").read_text()
     without = text.replace("Serial Number: 9QJ000001", "Serial Number:")

@@ -110,6 +110,8 @@ def test_every_shipped_profile_fits_the_capacity_of_the_free_play() -> None:
     [
         (["--scene", "none"], "ageing, spare, trim, power, conflicts, cache"),
         (["--out", "nowhere/page.html"], "existing directory"),
+        (["--out", "/"], "existing directory"),
+        (["/no/such.toml"], "give twin:NAME or twin:FILE.toml"),
         (["/"], "/ is not a twin"),
         (["twin:no-such-twin"], "no twin called"),
         (["toshiba-xg5", "--capacity", "1KiB"], "at least about"),

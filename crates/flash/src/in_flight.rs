@@ -1,6 +1,6 @@
 //! `InFlight`: the requests that a twin has accepted and not yet completed, soonest first.
 
-use ssdlab_device::Completion;
+use ssdlab_device::{Completion, Wait};
 use ssdlab_time::Nanos;
 
 /// Fewer completed entries than this at the front are not worth removing.
@@ -60,6 +60,18 @@ impl InFlight {
     #[inline]
     pub fn next(&self) -> Option<Nanos> {
         self.entries.get(self.completed).map(|next| next.completed)
+    }
+
+    /// To which time a drive at `now` goes on for a `wait`.
+    #[inline]
+    pub fn end_of(&self, wait: Wait, now: Nanos) -> Nanos {
+        let next = self.next();
+        let until = match wait {
+            Wait::Poll => now,
+            Wait::One => next.unwrap_or(now),
+            Wait::Until(time) => next.map_or(time, |next| next.min(time)),
+        };
+        now.max(until)
     }
 
     /// Completes all requests that are done by `now`.

@@ -172,7 +172,7 @@ impl Drive {
     }
 
     /// The counters of a twin, by name; `None` for a real drive. Those of a mirror are of its twin
-    /// `member`, 0 or 1.
+    /// `member`, 0 or 1; there is no other.
     #[pyo3(signature = (member=0))]
     fn counters<'py>(
         &self,
@@ -182,7 +182,7 @@ impl Drive {
         let counters = py.detach(|| match &*self.lock() {
             Kind::Twin(ssd) => Some((*ssd.counters(), ssd.wear(), ssd.service())),
             Kind::Mirror(mirror) => {
-                let ssd = &mirror.members()[member.min(1)];
+                let ssd = mirror.members().get(member)?;
                 Some((*ssd.counters(), ssd.wear(), ssd.service()))
             }
             Kind::Uring(..) | Kind::Sync(..) | Kind::Null(_) => None,

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use ssdlab_device::{Device, Wait};
 use ssdlab_flash::PowerCut;
 use ssdlab_time::Nanos;
-use ssdlab_workload::{Job, JobRun, Progress, REST_STEP};
+use ssdlab_workload::{Job, JobRun, Progress, REST_STEP, Recorded};
 
 use crate::lists::{Lists, Watched};
 use crate::results::StepResult;
-use crate::series::{RowPlace, Series};
+use crate::series::{RowPlace, Seen, Series};
 use crate::spec::Spec;
 use crate::state::{Current, CurrentJob, State};
 use crate::steps::Step;
@@ -135,7 +135,8 @@ impl Player {
         let run = JobRun::new(&mut state.ssd, job).map_err(|error| error.to_string())?;
         let progress = Progress { done: 0, total: job.requests(), now: state.ssd.now() };
         let before = state.requests;
-        let job = CurrentJob { run, progress, before, intervals: 0, buckets: 0 };
+        let interval = Nanos::from_micros(job.interval_us);
+        let job = CurrentJob { run, progress, before, interval, seen: Seen::default() };
         state.current = Some(Current::Job(Box::new(job)));
         Ok(())
     }
@@ -193,7 +194,7 @@ impl Player {
     fn add_rows(&mut self) {
         let Some(Current::Job(job)) = &self.state.current else { return };
         if job.run.recorded().len() == 1
-            && job.run.recorded().any(|queue| queue.intervals.len() > job.intervals)
+            && job.run.recorded().any(|queue| queue.intervals.len() > job.seen.intervals)
         {
             self.add_ended_rows();
         }
@@ -202,22 +203,10 @@ impl Player {
     #[cold]
     fn add_ended_rows(&mut self) {
         let State { ssd, current, epoch, step, rows, .. } = &mut self.state;
-        let (Some(Current::Job(job)), Step::Job(planned)) = (current, &self.steps[*step].step)
-        else {
-            unreachable!("a job is in progress")
-        };
-        let length = Nanos::from_micros(planned.job.interval_us);
+        let Some(Current::Job(job)) = current else { unreachable!("a job is in progress") };
+        let place = RowPlace { step: *step, epoch: *epoch, length: job.interval, end: Nanos::MAX };
         let queue = job.run.recorded().next().expect("a job has a queue");
-        for (number, interval) in queue.intervals.iter().enumerate().skip(job.intervals) {
-            let left = &queue.buckets[job.buckets..];
-            let count = left.partition_point(|bucket| bucket.interval as usize == number);
-            let end = interval.start + length;
-            let place = RowPlace { step: *step, epoch: *epoch, end };
-            self.series.put(*rows, interval, &left[..count], place, ssd);
-            job.buckets += count;
-            *rows += 1;
-        }
-        job.intervals = queue.intervals.len();
+        *rows = self.series.put(*rows, &mut job.seen, queue, place, ssd);
     }
 
     /// Ends the job in progress, with the power cut that ended it, if one did.
@@ -225,23 +214,16 @@ impl Player {
         let Some(Current::Job(job)) = self.state.current.take() else {
             unreachable!("a job is in progress")
         };
-        let CurrentJob { run, intervals, mut buckets, .. } = *job;
+        let CurrentJob { run, interval, mut seen, .. } = *job;
         let outcome = match run.finish(&self.state.ssd) {
             Ok(outcome) => outcome,
             Err(error) => return self.fail(error.to_string()),
         };
         let State { ssd, epoch, step, rows, .. } = &mut self.state;
         let record = &outcome.record;
-        let next_starts = record.intervals.iter().skip(1).map(|next| next.start);
-        let ends: Vec<Nanos> = next_starts.chain([record.end]).collect();
-        for (number, interval) in record.intervals.iter().enumerate().skip(intervals) {
-            let left = &outcome.buckets[buckets..];
-            let count = left.partition_point(|bucket| bucket.interval as usize == number);
-            let place = RowPlace { step: *step, epoch: *epoch, end: ends[number] };
-            self.series.put(*rows, interval, &left[..count], place, ssd);
-            buckets += count;
-            *rows += 1;
-        }
+        let place = RowPlace { step: *step, epoch: *epoch, length: interval, end: record.end };
+        let recorded = Recorded { intervals: &record.intervals, buckets: &outcome.buckets };
+        *rows = self.series.put(*rows, &mut seen, recorded, place, ssd);
         self.end_step(StepResult::job(&outcome, cut));
         Ok(())
     }

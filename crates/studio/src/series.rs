@@ -3,7 +3,7 @@
 use ssdlab_device::{Interval, Op};
 use ssdlab_flash::Ssd;
 use ssdlab_time::Nanos;
-use ssdlab_workload::Bucket;
+use ssdlab_workload::{Bucket, Recorded};
 
 /// The columns of a row.
 pub const COLUMNS: [&str; 18] = [
@@ -33,13 +33,21 @@ pub struct Series {
     rows: Vec<[f64; COLUMNS.len()]>,
 }
 
-/// Where a row belongs.
+/// How many intervals of a job have rows, and how many buckets these intervals have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    pub intervals: usize,
+    buckets: usize,
+}
+
+/// Where rows belong.
 #[derive(Clone, Copy, Debug)]
 pub struct RowPlace {
     pub step: usize,
     /// What to add to the drive's clock.
     pub epoch: Nanos,
-    /// The end of the interval, by the drive's clock.
+    /// The length of an interval, and a moment that none exceeds, by the drive's clock.
+    pub length: Nanos,
     pub end: Nanos,
 }
 
@@ -53,19 +61,31 @@ impl Series {
         self.rows.truncate(count);
     }
 
-    /// Makes an interval with its latencies row number `number`, unless there is one: the same from
-    /// before going back. Free space is that of now.
+    /// Makes a row of each new interval, from row number `rows` on, unless there is one: the same
+    /// from before going back. Free space is that of now. Returns the number of rows.
     pub fn put(
         &mut self,
-        number: usize,
-        interval: &Interval,
-        buckets: &[Bucket],
+        mut rows: usize,
+        seen: &mut Seen,
+        recorded: Recorded<'_>,
         place: RowPlace,
         ssd: &Ssd,
-    ) {
-        if number < self.rows.len() {
-            return;
+    ) -> usize {
+        let new = recorded.intervals.iter().enumerate().skip(seen.intervals);
+        for (number, interval) in new {
+            let left = &recorded.buckets[seen.buckets..];
+            let count = left.partition_point(|bucket| bucket.interval as usize == number);
+            if rows == self.rows.len() {
+                self.push(interval, &left[..count], place, ssd);
+            }
+            seen.buckets += count;
+            rows += 1;
         }
+        seen.intervals = recorded.intervals.len();
+        rows
+    }
+
+    fn push(&mut self, interval: &Interval, buckets: &[Bucket], place: RowPlace, ssd: &Ssd) {
         let [read, write, trim, flush] = Op::ALL.map(|op| interval.by_op[op.index()]);
         let mut latencies: Vec<(u64, u64)> =
             buckets.iter().map(|bucket| (bucket.latency_ns, bucket.count)).collect();
@@ -74,7 +94,7 @@ impl Series {
         let columns = [
             place.step as u64,
             (place.epoch + interval.start).get(),
-            (place.epoch + place.end).get(),
+            (place.epoch + (interval.start + place.length).min(place.end)).get(),
             read.requests,
             read.bytes,
             write.requests,

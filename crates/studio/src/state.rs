@@ -8,6 +8,7 @@ use ssdlab_time::Nanos;
 use ssdlab_workload::{JobRun, Progress};
 
 use crate::position::Position;
+use crate::series::Seen;
 use crate::spec::{self, Spec};
 
 /// The state between two ticks.
@@ -39,9 +40,9 @@ pub struct CurrentJob {
     pub progress: Progress,
     /// Requests completed in the steps before.
     pub before: u64,
-    /// Intervals that the series has, and their buckets.
-    pub intervals: usize,
-    pub buckets: usize,
+    /// The length of its intervals.
+    pub interval: Nanos,
+    pub seen: Seen,
 }
 
 impl State {

@@ -418,3 +418,23 @@ fn a_step_that_cannot_be_run_says_so_and_the_next_one_follows() {
     let kinds: Vec<_> = twin.results().iter().map(|result| result.0["kind"].clone()).collect();
     assert_eq!(kinds, ["new_drive", "failed", "rest"]);
 }
+
+#[test]
+fn a_row_is_never_longer_than_its_interval() {
+    let column = |name| COLUMNS.iter().position(|each| *each == name).unwrap();
+    let [starts, ends] = ["start_ns", "end_ns"].map(column);
+    for threads in [1, 3] {
+        let slow = json!({"rate": {"per_s": 1000.0, "poisson": false}});
+        let mut twin = twin(
+            &json!({}),
+            &json!([{"job": {"op": "write", "length_bytes": CAPACITY, "block_bytes": 4096,
+                "amount_bytes": 60 * 4096, "arrival": slow, "threads": threads,
+                "interval_us": 100}}]),
+        );
+        assert_eq!(twin.advance(u64::MAX, Nanos::MAX), Ok(true));
+        let rows = twin.series_rows();
+        assert!(rows.len() > 15, "{} rows", rows.len());
+        assert!(rows.windows(2).any(|pair| pair[0][ends] < pair[1][starts]), "there are gaps");
+        assert!(rows.iter().all(|row| row[ends] - row[starts] <= 100_000.0), "{threads} threads");
+    }
+}

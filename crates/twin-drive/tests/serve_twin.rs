@@ -27,7 +27,7 @@ fn a_closed_standard_output_is_an_error_of_one_line() {
         .output()
         .expect("`cargo test` without --test builds it");
     let text = String::from_utf8(done.stderr).expect("UTF-8");
-    assert_eq!(text, "serve_twin: standard output: Broken pipe (os error 32)\n");
+    assert_eq!(text, "serve_twin: Broken pipe (os error 32)\n");
     assert_eq!(done.status.code(), Some(2));
     assert!(!socket.exists(), "the server removes its socket");
 }
@@ -38,4 +38,10 @@ fn wrong_use_is_an_error_of_one_line() {
     let text = String::from_utf8(done.stderr).expect("UTF-8");
     assert_eq!(text, "serve_twin: usage: serve_twin PROFILE SOCKET\n");
     assert_eq!(done.status.code(), Some(2));
+}
+
+#[test]
+fn the_example_is_short() {
+    let example = include_str!("../../../examples/serve_twin.rs");
+    assert!(example.lines().count() <= 40);
 }

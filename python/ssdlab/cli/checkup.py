@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ssdlab.cli import options
-from ssdlab.cli.output import write_out
+from ssdlab.cli.output import require_file, write_out
 from ssdlab.errors import Interrupted, UsageError
 from ssdlab.target import RESULTS, parse_target
 
@@ -84,8 +84,7 @@ def run(
 
 def _check_files(html: Path | None, card: Path | None) -> None:
     """Refuses files that cannot be written, before five minutes are spent."""
-    if html is not None and not html.absolute().parent.is_dir():
-        raise UsageError(f"--html is {html}; give a file in an existing directory")
+    require_file("--html", html)
     if card is not None:
         from ssdlab.checkup.report.card import card_kind
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ssdlab.cli.output import write_out
+from ssdlab.cli.output import require_file, write_out
 from ssdlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class Exports:
             UsageError: a directory is missing, or two outputs share standard output.
         """
         for name, path in self._paths.items():
-            if path != STDOUT and not path.absolute().parent.is_dir():
-                raise UsageError(f"--{name} is {path}; give a file in an existing directory")
+            if path != STDOUT:
+                require_file(f"--{name}", path)
         on_stdout = [f"--{name} -" for name, path in self._paths.items() if path == STDOUT]
         on_stdout += ["--json"] if json else []
         if len(on_stdout) > 1:

@@ -60,16 +60,6 @@ def size_of(text: str | None) -> int | None:
     return None if text is None else parse_size(text)
 
 
-def require_folder_of(html: Path | None) -> None:
-    """Refuses a page in a missing directory, before the work that it is about.
-
-    Raises:
-        UsageError: the directory does not exist.
-    """
-    if html is not None and not html.absolute().parent.is_dir():
-        raise UsageError(f"--html is {html}; give a file in an existing directory")
-
-
 def only_folder(folder: Path | None, out: Path | None) -> Path | None:
     """The folder given as argument or by --out; None if neither was.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -58,6 +59,16 @@ def _text(raw: io.FileIO, *, is_error: bool) -> io.TextIOWrapper:
         errors="backslashreplace" if is_error else getattr(sys.stdout, "errors", None),
         line_buffering=is_error or raw.isatty(),
     )
+
+
+def require_file(option: str, path: Path | None) -> None:
+    """Refuses an output that cannot be a file, before the work that it is about.
+
+    Raises:
+        UsageError: it is a directory, or in one that does not exist.
+    """
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise UsageError(f"{option} is {path}; give a file in an existing directory")
 
 
 def write_out(text: str) -> None:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from ssdlab.cli.options import Capacity, Quiet, Seed, complete_twin, size_of
+from ssdlab.cli.output import require_file
 from ssdlab.errors import UsageError
 from ssdlab.target import Twin, parse_target
 
@@ -62,11 +63,13 @@ def studio(
 
     if scene is not None and scene not in SCENES:
         raise UsageError(f"--scene is {scene!r}; it must be one of {', '.join(SCENES)}")
-    if not out.absolute().parent.is_dir():
-        raise UsageError(f"--out is {out}; give a file in an existing directory")
-    twin = parse_target(target or DEFAULT_TWIN, size_of(capacity))
+    require_file("--out", out)
+    allowed = "twin:NAME or twin:FILE.toml"
+    twin = parse_target(
+        DEFAULT_TWIN if target is None else target, size_of(capacity), allowed=allowed
+    )
     if not isinstance(twin, Twin):
-        raise UsageError(f"{twin} is not a twin, and the page shows the inside; give twin:NAME")
+        raise UsageError(f"{twin} is not a twin, and the page shows the inside; give {allowed}")
     if twin.scaled_to_bytes is None:
         twin = Twin(twin.profile, min(CAPACITY, twin.capacity_bytes))
     first = scene or (None if target else SCENES[0])

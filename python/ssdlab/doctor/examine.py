@@ -56,8 +56,9 @@ def read_recorded(path: Path) -> Snapshot:
             return snapshot_of(parse(text.decode("utf-8", "replace")))
         printed: Any = msgspec.json.decode(text.removeprefix(BOM_UTF8))
     except (OSError, msgspec.MsgspecError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(
-            f"{path} cannot be read ({error}); give the output of --json or of a collector script"
+            f"{path} cannot be read ({reason}); give the output of --json or of a collector script"
         ) from error
     if is_windows(printed):
         return read_windows(printed)

@@ -39,6 +39,19 @@ _TRANSPORTS: Final = {
 """Transports by MSFT_Disk's BusType. RAID is a controller's volume, or a drive behind it."""
 _WRITE_CACHE: Final = {1: False, 2: True}
 """STORAGE_WRITE_CACHE_PROPERTY, WriteCacheEnabled."""
+_TABLES: Final = (
+    "volumes",
+    "partitions",
+    "disks",
+    "physical_disks",
+    "storage_spaces",
+    "page_files",
+    "registry",
+)
+_AGAIN: Final = (
+    "make it again with the script that `ssdlab doctor --collector windows` prints, and do not "
+    "edit it"
+)
 _NOTIFY: Final = re.compile(r"(?:(\w+) )?DisableDeleteNotify\s*=\s*(\d)")
 
 
@@ -54,17 +67,15 @@ def read_windows(record: dict[str, Any]) -> Snapshot:
         UsageError: another version, or a file that lacks the target's volume.
     """
     if record.get(KEY) != 1:
-        raise UsageError(
-            "this is not a recording that this version of ssdlab reads; make it with the script "
-            "that `ssdlab doctor --collector windows` prints"
-        )
+        raise UsageError(f"this is not a recording that this version of ssdlab reads; {_AGAIN}")
+    _check(record)
     letter = str(record.get("letter") or "")
     volume = _row(record, "volumes", "DriveLetter", letter)
     partition = _row(record, "partitions", "DriveLetter", letter)
     if volume is None or partition is None:
         raise UsageError(
-            f"the recording has no volume {letter}: on a disk of that machine; give the script a "
-            "local path"
+            f"the recording has no volume with the letter {letter!r} on a disk of that machine; "
+            "give the script a local path"
         )
     devices = list(_devices(record, partition))
     memory = record.get("memory_kib")
@@ -81,11 +92,51 @@ def read_windows(record: dict[str, Any]) -> Snapshot:
     )
 
 
+class _Row(msgspec.Struct, rename="pascal"):
+    """What is used of the rows of all tables other than as text."""
+
+    number: int | None = None
+    disk_number: int | None = None
+    partition_number: int | None = None
+    offset: int | None = None
+    size: int | None = None
+    size_remaining: int | None = None
+    allocation_unit_size: int | None = None
+    logical_sector_size: int | None = None
+    physical_sector_size: int | None = None
+    bytes_offset_for_sector_alignment: int | None = None
+    trim_enabled: int | None = None
+    write_cache_enabled: int | None = None
+    is_read_only: bool | None = None
+    counters: dict[str, int | None] | None = None
+    smartctl: str | None = msgspec.field(name="smartctl", default=None)
+    members: list[str] | None = None
+    allocated_base_size: int | None = None
+    current_usage: int | None = None
+
+
+def _check(record: dict[str, Any]) -> None:
+    """Checks the types of what is used.
+
+    Raises:
+        UsageError: something has another type.
+    """
+    for table in _TABLES:
+        try:
+            msgspec.convert(_rows(record, table), list[_Row])
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{table} of the recording: {error}; {_AGAIN}") from error
+    if not isinstance(record.get("fsutil") or [], list):
+        raise UsageError(f"fsutil of the recording is not a list; {_AGAIN}")
+
+
 def _rows(record: dict[str, Any], table: str) -> list[dict[str, Any]]:
     rows = record.get(table)
     # ConvertTo-Json of Windows PowerShell wraps some arrays: {"value": [...], "Count": 1}.
-    rows = rows.get("value", [rows]) if isinstance(rows, dict) else rows
-    return [row for row in rows or () if isinstance(row, dict)]
+    rows = rows.get("value", [rows]) if isinstance(rows, dict) else rows or []
+    if not isinstance(rows, list):
+        raise UsageError(f"{table} of the recording is not a list; {_AGAIN}")
+    return [row for row in rows if isinstance(row, dict)]
 
 
 def _row(record: dict[str, Any], table: str, key: str, value: Any) -> dict[str, Any] | None:

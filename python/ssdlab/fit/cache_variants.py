@@ -15,6 +15,7 @@ import numpy as np
 
 from ssdlab.device import describe_twin
 from ssdlab.fit.direct_estimates import SLC, cache_times
+from ssdlab.fit.intervals import DETERMINED_RATIO
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.parameters import Estimate
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
@@ -25,7 +26,6 @@ SIZES: Final = 5
 """How many sizes are tried; the interval ends half way to the next one."""
 SHARES: Final = (0.02, 0.32)
 """Of the capacity: the sizes that are tried if nothing is known of them."""
-DETERMINED_RATIO: Final = 1.25
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ def _with_cache(
     """The direct estimates, with no SLC cache if the results are explained best without one."""
     if best.variant.has_cache is not False:
         return direct
-    most = max((one.variant.sizes[-1] for one in near if one.variant.sizes), default=None)
+    most = next((one.variant.sizes[-1] for one in near if one.variant.sizes), None)
     kept = {key: one for key, one in direct.items() if not key.startswith("slc.")}
     return kept | {SLC: Estimate(SLC, None, None, most, determined=most is None)}
 

@@ -218,13 +218,7 @@ impl Device for Ssd {
 
     #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), DeviceError> {
-        let next = self.in_flight.next();
-        let until = match wait {
-            Wait::Poll => self.now,
-            Wait::One => next.unwrap_or(self.now),
-            Wait::Until(time) => next.map_or(time, |next| next.min(time)),
-        };
-        self.now = self.now.max(until);
+        self.now = self.in_flight.end_of(wait, self.now);
         let before = done.len();
         self.in_flight.complete(self.now, done);
         if done.len() > before {

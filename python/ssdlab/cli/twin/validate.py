@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from ssdlab.cli import options
-from ssdlab.cli.output import write_out
+from ssdlab.cli.output import require_file, write_out
 
 if TYPE_CHECKING:
     from ssdlab.fit.validation.comparison import Comparison, Item
@@ -50,7 +50,7 @@ def validate(
     from ssdlab.report import render_group, write_html
 
     items = select(names or (), table or ())
-    options.require_folder_of(html)
+    require_file("--html", html)
     report = ValidationReport(_compare(items, quiet=quiet))
     if html is not None:
         write_html([], html, report)

@@ -35,14 +35,12 @@ def in_windows_words(verdict: Verdict, letter: str) -> Verdict:
     evidence = verdict.evidence
     for old, new in _EVIDENCE:
         evidence = evidence.replace(old, new)
-    remedy = _REMEDIES.get(verdict.code)
-    if remedy is None:
+    remedy = _REMEDIES.get(verdict.code, "").format(letter=letter)
+    if not remedy:
         remedy = "" if _is_foreign(verdict.remedy) else verdict.remedy
         if verdict.severity in {"bad", "warn"} and not remedy:
             remedy = "Get-PhysicalDisk | Get-StorageReliabilityCounter | Format-List"
-    return msgspec.structs.replace(
-        verdict, evidence=evidence, remedy=remedy.format(letter=letter), proof=""
-    )
+    return msgspec.structs.replace(verdict, evidence=evidence, remedy=remedy, proof="")
 
 
 def _is_foreign(remedy: str) -> bool:
