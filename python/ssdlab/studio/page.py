@@ -15,6 +15,7 @@ import jinja2
 from ssdlab import profiles
 from ssdlab.charts import PALETTE
 from ssdlab.errors import UsageError
+from ssdlab.report.html import environment
 from ssdlab.studio.recorded_scene import scene_data
 from ssdlab.studio.scenes import SCENES, load_scene
 from ssdlab.target import Twin
@@ -97,17 +98,11 @@ def _read_module(path: Path) -> str:
 
 
 def _render(data: dict[str, Any], module: str) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("ssdlab.studio", "page"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = environment().overlay(loader=jinja2.PackageLoader("ssdlab.studio", "page"))
     folder = Path(__file__).parent / "page"
     script = "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
     # No text of the data may end the element that it is in.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return environment.get_template("studio.html.j2").render(
+    return templates.get_template("studio.html.j2").render(
         palette=PALETTE, data=text, module=module, script=script
     )
