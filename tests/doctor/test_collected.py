@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from ssdlab.storage_stack.snapshot import Probes, read_snapshot
 from ssdlab.storage_stack.trim.tables import read_tables
 
 FREEBSD = Path(__file__).with_name("freebsd.txt")
+RAID_OUTPUTS = Path(__file__).parents[1] / "captured" / "raid_outputs"
 FREEBSD_NVME = Path(__file__).with_name("freebsd_nvme.txt")
 HEAD = "=ssdlab-collector 1 linux\n=target /\n=user 0\n=kernel 6.1.0\n"
 MOUNTS = "=file proc/self/mountinfo\n 22 1 0:40 / / rw - tmpfs tmpfs rw\n"
@@ -43,6 +46,54 @@ def test_a_linux_machine_is_judged_from_its_recording_as_on_the_spot(tmp_path: P
     assert recorded.devices == live.devices
     assert _codes(recorded) == _codes(live)
     assert recorded.mounts[0].layers == live.mounts[0].layers
+
+
+SMARTCTL = """#!/bin/sh
+case "$*" in
+"-i -d cciss,0 "* | "-i -d cciss,1 "*) echo "Serial number: 9XG00003" ;;
+--json*) echo "{}" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("driver", "program", "output", "kinds"),
+    [
+        ("hpsa", "ssacli", "ssacli.txt", ["cciss,0", "cciss,1"]),
+        ("aacraid", "arcconf", "arcconf_aacraid.txt", ["aacraid,{},0,8", "aacraid,{},0,10"]),
+    ],
+)
+def test_the_drives_behind_a_controller_are_collected(
+    tmp_path: Path, driver: str, program: str, output: str, kinds: list[str]
+) -> None:
+    """With programs that print published outputs, and a SCSI host below a disk of this machine."""
+    disks = [path for path in Path("/sys/class/block").iterdir() if (path / "device").exists()]
+    if not disks or os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("needs a disk, root and unshare")
+    host = (disks[0] / "device").resolve().name.split(":")[0]
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    printed = RAID_OUTPUTS / output
+    for name, text in ((program, f"#!/bin/sh\ncat '{printed}'\n"), ("smartctl", SMARTCTL)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    (tmp_path / "collect.sh").write_text(script("linux"))
+    classes = tmp_path / "class"
+    shutil.copytree("/sys/class/block", classes / "block", symlinks=True)
+    (classes / "scsi_host" / f"host{host}").mkdir(parents=True)
+    (classes / "scsi_host" / f"host{host}" / "proc_name").write_text(driver)
+    inside = 'mount --bind "$1" /sys/class && PATH=$2:$PATH exec sh "$3" /'
+    words = ["sh", "-c", inside, "sh", classes, programs, tmp_path / "collect.sh"]
+    done = subprocess.run(
+        ["unshare", "--mount", *map(str, words)], capture_output=True, text=True, check=True
+    )
+    recording = parse(done.stdout)
+    node = f"/dev/{disks[0].name}"
+    for kind in kinds:
+        command = ("smartctl", "--json", "-x", "-d", kind.format(host), node)
+        assert recording.run(command) == "{}", kind
+    asked = {"ssacli": "ssacli ctrl all show config detail", "arcconf": "arcconf GETCONFIG 1 AL"}
+    assert recording.programs[asked[program]].strip() == printed.read_text().strip()
 
 
 @pytest.mark.parametrize(

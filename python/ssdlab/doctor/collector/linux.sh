@@ -125,8 +125,9 @@ for disk in $disks; do
     case $(cat "/sys/class/scsi_host/host$number/proc_name" 2>/dev/null) in
     hpsa | cciss | smartpqi) numbered "$disk" ;;
     aacraid)
-        arcconf GETCONFIG 1 AL 2>/dev/null |
+        for controller in 1 2 3 4; do arcconf GETCONFIG "$controller" AL 2>/dev/null; done |
             sed -n 's/.*Reported Channel,Device(T:L) *: *\([0-9]*\),\([0-9]*\)(.*/\1,\2/p' |
+            sort -u |
             while read -r address; do
                 run smartctl --json -x -d "aacraid,$number,$address" "$disk"
             done
