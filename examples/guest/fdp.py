@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from guest import archive, machine, modules, packages, run, tool, tool_with_libraries
+from guest import NETWORK, archive, machine, modules, packages, run, tool, tool_with_libraries
 from twins import counts, twin
 
 MODULES = ("virtio_pci", "virtio_net", "nvme-tcp")
@@ -67,9 +67,8 @@ def main() -> int:
         initramfs.write_bytes(archive(dict([*content(linux, folder), *newer_fio()])))
         twins = [folder / each for each in ("mixed", "apart")]
         words = " ".join(f"{each.name}={twin(PROFILE, each, (), undo)}" for each in twins)
-        network = ("-netdev", "user,id=n0,ipv6=off", "-device", "virtio-net-pci,netdev=n0")
         said: list[bytes] = []
-        is_well = run([*machine(linux, initramfs, words), *network], said.append)
+        is_well = run([*machine(linux, initramfs, words), *NETWORK], said.append)
         known = [known_of(each) for each in twins]
         told = re.findall(TOLD, b"".join(said).decode(errors="replace"))
         return 0 if is_well and arrived(known, told) else 1

@@ -21,7 +21,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import image
-from guest import archive, machine, modules, packages, programs, run, tool, tool_with_libraries
+from guest import (
+    NETWORK,
+    archive,
+    machine,
+    modules,
+    packages,
+    programs,
+    run,
+    tool,
+    tool_with_libraries,
+)
 from twins import SSDLAB, counts, served, twin
 
 TOOLS = ("nvme", "mdadm", "mdmon", "cryptsetup", "dmsetup", "smartctl")
@@ -178,7 +188,7 @@ def prepared(linux: Path, folder: Path, words: str, *, with_zfs: bool) -> list[s
     command[command.index("-cpu") + 1] = "max,-avx2"
     return [
         *command,
-        *("-netdev", "user,id=n0,ipv6=off", "-device", "virtio-net-pci,netdev=n0"),
+        *NETWORK,
         *("-drive", f"if=none,id=root,format=raw,readonly=on,file={root}"),
         *("-device", "virtio-blk-pci,drive=root"),
     ]

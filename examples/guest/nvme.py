@@ -20,7 +20,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from guest import archive, machine, modules, packages, programs, run, tool, tool_with_libraries
+from guest import (
+    NETWORK,
+    archive,
+    machine,
+    modules,
+    packages,
+    programs,
+    run,
+    tool,
+    tool_with_libraries,
+)
 
 MODULES = ("virtio_pci", "virtio_net", "nvme-tcp", "xfs")
 # Beside those of every guest: `xfs_io` stops file systems of both kinds.
@@ -52,8 +62,7 @@ def main() -> int:
         if arguments.secret is not None:
             files["secret"] = arguments.secret
         initramfs.write_bytes(archive(files))
-        network = ("-netdev", "user,id=n0,ipv6=off", "-device", "virtio-net-pci,netdev=n0")
-        return boot([*machine(linux, initramfs, words), *network], arguments.cut)
+        return boot([*machine(linux, initramfs, words), *NETWORK], arguments.cut)
 
 
 def content(linux: Path, folder: Path) -> Iterator[tuple[str, Path]]:
