@@ -11,8 +11,8 @@ may_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; }
 apt_install() {
     say "installing $* (Debian packages)"
     # Another apt-get, such as that of unattended upgrades, may hold the locks.
-    apt-get -qq update >/dev/null || say "trying with the package lists that are there"
-    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 \
+    apt-get -qq -o Acquire::Retries=5 update >/dev/null || say "trying with the package lists that are there"
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 -o Acquire::Retries=5 \
         --no-install-recommends install "$@" >/dev/null
 }
 

@@ -51,5 +51,6 @@ for verb in "$@"; do
         "Debian packages $(megabytes /var/cache/apt/archives /var/lib/apt/lists) MB," \
         "Python packages $(pip_megabytes) MB, crates $(megabytes "$home/.cargo/registry/cache") MB"
     grep -E '^(SKIPPED|FAILED|ERROR|=+ .* in [0-9.]+s)' "$log-$verb.log" || true
+    [ "$outcome" = ok ] || tail -n 40 "$log-$verb.log"
 done
 exit "$failed"
