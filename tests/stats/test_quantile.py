@@ -1,4 +1,4 @@
-"""Quantiles of histograms: nearest rank, number of samples needed, intervals."""
+"""Quantiles of histograms: nearest rank, number of samples needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ssdlab.stats.quantile import (
     Percentiles,
     percentiles,
     quantile,
-    quantile_interval,
     quantile_supported,
     samples_needed,
 )
@@ -95,34 +94,3 @@ def test_percentiles_ascend_and_a_larger_sample_has_no_fewer(
     assert present == sorted(present)
     assert isinstance(few, Percentiles)
     assert all(one == other for one, other in zip(few, many, strict=True) if one is not None)
-
-
-def test_the_interval_of_the_median_of_ten_is_as_in_the_tables() -> None:
-    """From the 2nd to the 9th: 97.9 % (Conover, Practical Nonparametric Statistics)."""
-    assert quantile_interval(range(1, 11), [1] * 10, 0.5) == (2, 9)
-
-
-def test_too_few_samples_bound_a_high_percentile_only_from_below() -> None:
-    low, high = quantile_interval(range(1, 101), [1] * 100, 0.99)
-    assert low == 97
-    assert high is None
-
-
-def test_the_interval_has_its_nominal_coverage() -> None:
-    generator = np.random.default_rng(2)
-    truth, covered = -np.log(0.01), 0
-    for _ in range(500):
-        samples = np.sort(generator.exponential(size=2000))
-        low, high = quantile_interval(samples, [1] * 2000, 0.99)
-        assert low is not None
-        assert high is not None
-        covered += low <= truth <= high
-    assert 0.93 * 500 <= covered <= 0.99 * 500
-
-
-@given(SAMPLES, st.floats(0.01, 0.99))
-def test_the_interval_contains_the_quantile(samples: list[int], q: float) -> None:
-    histogram = _histogram(samples)
-    low, high = quantile_interval(*histogram, q)
-    assert low is None or low <= quantile(*histogram, q)
-    assert high is None or high >= quantile(*histogram, q)

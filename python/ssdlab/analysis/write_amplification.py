@@ -39,12 +39,6 @@ def waf_from_alpha(alpha: float) -> float:
     return alpha / (alpha + float(lambertw(-alpha * math.exp(-alpha)).real))
 
 
-def alpha_from_waf(waf: float) -> float:
-    """The inverse: A = 1 / (1 - exp(-alpha / A)) solved for alpha; `waf` > 1."""
-    assert waf > 1, f"WAF is {waf}: the spare area cannot be derived from it"
-    return -waf * math.log1p(-1 / waf)
-
-
 def spare_from_alpha(alpha: float) -> float:
     """Hidden flash / all flash."""
     return 1 - 1 / alpha

@@ -1,4 +1,4 @@
-"""Quantiles of a histogram, their intervals, and the number of samples that they need."""
+"""Quantiles of a histogram, and the number of samples that they need."""
 
 from __future__ import annotations
 
@@ -12,13 +12,6 @@ from numpy.typing import NDArray
 
 # More samples than this must lie beyond a quantile. If 11 do, that number varies by 30 %.
 _BEYOND: Final = 10
-
-
-class Bounds(NamedTuple):
-    """The interval of a quantile; a bound is None with too few samples."""
-
-    low: float | None
-    high: float | None
 
 
 class Percentiles(NamedTuple):
@@ -85,31 +78,6 @@ def samples_needed(q: float) -> int:
     above = math.ceil((_BEYOND + 1) / (1 - share))
     below = math.floor((_BEYOND + 1) / share) + 1
     return max(above, below)
-
-
-def quantile_interval(
-    values: Sequence[float] | NDArray[np.float64],
-    counts: Sequence[int] | NDArray[np.int64],
-    q: float,
-    confidence: float = 0.95,
-) -> Bounds:
-    """Interval of the quantile of the sampled distribution, from order statistics.
-
-    The number of samples below the true quantile is binomial (n, q) for any distribution
-    (W. R. Thompson, Annals of Mathematical Statistics 1936). A bound is None if n is too small.
-    Valid for independent samples. Latencies within one run are correlated, so their true interval
-    is wider: compare several runs.
-    """
-    from scipy.stats import binom
-
-    assert 0 < q < 1, f"q = {q}: the minimum and maximum have no interval"
-    total = np.cumsum(_check_counts(values, counts))
-    count, tail = int(total[-1]), (1 - confidence) / 2
-    low, high = int(binom.ppf(tail, count, q)), int(binom.ppf(1 - tail, count, q)) + 1
-    return Bounds(
-        _at_rank(values, total, low) if low >= 1 else None,
-        _at_rank(values, total, high) if high <= count else None,
-    )
 
 
 def _check_counts(
