@@ -28,6 +28,7 @@ SCRIPTS: Final = (
     "lanes",
     "curves",
     "units",
+    "picture",
     "drive",
     "timeline",
     "player",
