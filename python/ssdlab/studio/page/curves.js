@@ -78,7 +78,7 @@ class History {
 function linesOf({ rows, places }, name, total, columns) {
   const bins = [];
   rows.forEach((row, index) => {
-    if (name === "rate" && !row.carries) return;
+    if (name === "rate" && row.carries === false) return;
     const seconds = places[index];
     const bin = Math.min(columns - 1, Math.floor((seconds / total) * columns));
     const sum = bins[bin] ??= {
