@@ -33,15 +33,25 @@ pub fn describe_profile<'py>(
     capacity_bytes: Option<u64>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let profile = load(profile, capacity_bytes)?;
+    let geometry = &profile.geometry;
     let dict = PyDict::new(py);
     let nvme = profile.link.interface == Interface::Nvme;
     dict.set_item("model", &profile.model)?;
     dict.set_item("interface", if nvme { "nvme" } else { "sata" })?;
+    dict.set_item("capacity_bytes", profile.capacity)?;
+    dict.set_item("flash_bytes", geometry.bytes())?;
     dict.set_item("spare", profile.spare())?;
+    dict.set_item("channels", geometry.channels)?;
+    dict.set_item("dies", geometry.dies())?;
+    dict.set_item("planes", geometry.planes)?;
+    dict.set_item("page_bytes", u64::from(geometry.page_units) * geometry.unit_bytes())?;
+    dict.set_item("chunk_bytes", u64::from(geometry.chunk_units) * geometry.unit_bytes())?;
+    dict.set_item("stripe_bytes", u64::from(geometry.stripe_units()) * geometry.unit_bytes())?;
+    dict.set_item("superblock_bytes", geometry.superblock_bytes())?;
+    dict.set_item("superblocks", geometry.blocks_per_plane)?;
+    dict.set_item("buffer_bytes", profile.buffer.size)?;
     dict.set_item("power_loss_protection", profile.buffer.power_loss_protection)?;
-    for (name, value) in profile.dimensions() {
-        dict.set_item(name, value)?;
-    }
+    dict.set_item("slc_bytes", profile.slc.as_ref().map_or(0, |slc| slc.bytes(geometry)))?;
     Ok(dict)
 }
 

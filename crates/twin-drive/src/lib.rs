@@ -198,6 +198,7 @@ mod tests {
     use ssdlab_device::{Device, Lba, Op, Request, Wait};
     use ssdlab_engine::Drive;
     use ssdlab_flash::Profile;
+    use ssdlab_time::Random;
 
     use super::TwinDrive;
 
@@ -250,8 +251,10 @@ size = "4 MiB"
     fn the_inside_adds_up_to_the_counters() {
         let profile = Profile::from_toml(PROFILE).unwrap();
         let mut drive = TwinDrive::new(&profile, 0);
-        for number in 0..3 * drive.capacity_bytes() / 4096 {
-            let lba = Lba::from_bytes(number * 7919 * 4096 % drive.capacity_bytes());
+        let units = drive.capacity_bytes() / 4096;
+        let mut random = Random::new(3, "addresses");
+        for _ in 0..3 * units {
+            let lba = Lba::from_bytes(random.below(units) * 4096);
             drive.submit_timed(Request::new(0, Op::Write, lba, 8));
             drive.reap(Wait::One, &mut Vec::new()).unwrap();
         }
@@ -262,7 +265,7 @@ size = "4 MiB"
         let sum = |column: usize| -> u64 {
             inside.superblocks.iter().map(|row| u64::from(row[column])).sum()
         };
-        let free = inside.superblocks.iter().filter(|row| row[2] & 255 == 0).count() as u64;
+        let free = inside.superblocks.iter().filter(|row| row[2] as u8 == 0).count() as u64;
         let programmed: u64 = inside
             .counters
             .iter()

@@ -72,8 +72,8 @@ class History {
 }
 
 /**
- * The points of one curve, at most one for each column: lines of [seconds, value]. `places` are the
- * seconds of the rows on an axis of `total` seconds.
+ * The points of one curve, at most one for each column: lines of [seconds, value]. NaN is a gap:
+ * nothing has this value there. `places` are the seconds of the rows on an axis of `total` seconds.
  */
 function linesOf({ rows, places }, name, total, columns) {
   const bins = [];
@@ -91,7 +91,7 @@ function linesOf({ rows, places }, name, total, columns) {
     sum.at = seconds;
   });
   const line = (value) =>
-    bins.filter((bin) => bin && value(bin) !== null).map((bin) => [bin.at, value(bin)]);
+    bins.filter(Boolean).map((bin) => [bin.at, value(bin) ?? Number.NaN]);
   if (name === "rate") return [line((bin) => (bin.seconds ? bin.bytes / bin.seconds / 2 ** 20 : null))];
   if (name === "waf") return [line((bin) => (bin.host ? bin.flash / bin.host : null))];
   if (name === "flash") return [line((bin) => bin.flash)];
@@ -126,7 +126,7 @@ class Curves {
     const columns = Math.max(40, Math.floor((width - SIDE) / this.pixels));
     const total = end || 1;
     const drawn = sides.map((side) => linesOf(side, this.name, total, columns));
-    const values = drawn.flat(2).map(([, value]) => value).filter((value) => value > 0 || !this.log);
+    const values = drawn.flat(2).map(([, value]) => value).filter((value) => value > 0 || (value === 0 && !this.log));
     const most = this.top(Math.max(...values, 0));
     const least = this.log ? 10 ** Math.floor(Math.log10(Math.min(...values, most) || 1)) : 0;
     const x = (seconds) => SIDE + (seconds / total) * (width - SIDE - 2);
@@ -182,13 +182,17 @@ class Curves {
     pen.globalAlpha = alpha;
     pen.strokeStyle = colour;
     pen.lineWidth = thin ? 1 : 2;
+    pen.lineJoin = "round";
     pen.setLineDash(dashed ? [5, 3] : []);
     pen.beginPath();
-    points.forEach(([at, value], index) => {
-      if (index) pen.lineTo(x(at), y(value));
-      else pen.moveTo(x(at), y(value));
-    });
-    if (points.length === 1) pen.lineTo(x(points[0][0]) + 2, y(points[0][1]));
+    let drawing = false;
+    for (const [at, value] of points) {
+      const known = Number.isFinite(value);
+      // One point alone is a short line.
+      if (known && !drawing) pen.moveTo(x(at) - 2, y(value));
+      if (known) pen.lineTo(x(at), y(value));
+      drawing = known;
+    }
     pen.stroke();
     pen.setLineDash([]);
     pen.globalAlpha = 1;
@@ -203,7 +207,7 @@ class Curves {
     const isDone = ({ done, places }) => done && sides.length > 1 && wanted > places.at(-1);
     const texts = parts.map((lines, side) => isDone(sides[side]) ? "done" : lines.map((line) => {
       const before = line.filter(([at]) => at <= wanted).at(-1);
-      return before ? this.write(before[1]) : "–";
+      return before && Number.isFinite(before[1]) ? this.write(before[1]) : "–";
     }).join(" / "));
     const text = texts.join("  ·  ");
     pen.textAlign = "right";
