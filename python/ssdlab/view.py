@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ssdlab.charts import NARROW, WIDE, Line, Size, over_time
-from ssdlab.records import Run
+from ssdlab.records import Manifest, Run
 from ssdlab.target import parse_profile
 from ssdlab.units import exact_size
 from ssdlab.wording import column, finding_value, label, plain, quantity, shorten
@@ -85,6 +85,12 @@ def parameter_texts(run: Run) -> Callable[[str], str]:
     return lambda key: quantity(key, run.manifest.parameters.get(key))
 
 
+def target_options(manifest: Manifest) -> tuple[str, int | None]:
+    """The target as the user gave it, and the capacity of a twin that was scaled."""
+    opened = manifest.wish
+    return opened.get("target", manifest.target), opened.get("capacity_bytes")
+
+
 def repeat_command(run: Run) -> str:
     """The shell command that repeats the run, quoted.
 
@@ -96,11 +102,11 @@ def repeat_command(run: Run) -> str:
     verb = ["run", manifest.experiment]
     if "TRACE" in options:
         verb = ["replay", str(options.pop("TRACE"))]
-    opened = manifest.wish
-    words = ["ssdlab", *verb, opened.get("target", manifest.target)]
+    target, capacity = target_options(manifest)
+    words = ["ssdlab", *verb, target]
     for name, value in options.items():
         words += [name] if value is True else [name, str(value)]
-    if (capacity := opened.get("capacity_bytes")) is not None:
+    if capacity is not None:
         words += ["--capacity", exact_size(capacity)]
     line = shlex.join([*words, "--seed", str(manifest.seed)])
     return line if manifest.options is not None else f"{line}  # other options were not recorded"

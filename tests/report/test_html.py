@@ -261,6 +261,19 @@ def test_figures_have_their_values_for_the_pointer(page: str) -> None:
     assert all(0 <= x <= width and 0 <= y <= height for x, y, *_ in points)
 
 
+def test_a_run_on_a_twin_names_the_command_that_shows_its_inside(
+    make_run: Any, page_of: Any
+) -> None:
+    small = {"capacity_bytes": 256 << 20, "target": "twin:my drive.toml"}
+    page = page_of([make_run("twin", wish=small)])
+    command = "ssdlab studio &#39;twin:my drive.toml&#39; --capacity 256MiB --seed 7"
+    assert f"<pre>{command} --scene ageing</pre>" in page
+    changes = {"experiment": "stripe", "wish": {"capacity_bytes": 512 << 30}}
+    assert "<pre>ssdlab studio twin:toshiba-xg5 --seed 7</pre>" in page_of([make_run(**changes)])
+    real = make_run("dir", target="/mnt/data", virtual=False, device={"kind": "directory"})
+    assert "ssdlab studio" not in page_of([real])
+
+
 def test_the_command_repeats_the_run(make_run: Any, page_of: Any) -> None:
     command = "<pre>ssdlab run aging twin:toshiba-xg5 --size 4096MiB --capacity 512GB"
     scaled = {"options": {"--size": "4096MiB"}, "wish": {"capacity_bytes": 512_000_000_000}}

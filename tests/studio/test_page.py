@@ -141,6 +141,28 @@ def test_two_drives_differ_in_one_setting(running_page: str, tmp_path: Path) -> 
     assert second["spare"] == pytest.approx(0.28, abs=0.01)
 
 
+def test_two_drives_have_one_time_axis(running_page: str, tmp_path: Path) -> None:
+    link = "free=&profile=toshiba-xg5&capacity=134217728&other=spare:0.28&steps=f_r1_i1_r0.5"
+    seen, console = run_script(running_page, tmp_path, f"#selftest=pair&{link}")
+    assert not console
+    assert seen["behind"] == 0, "a drive at work is at the moment of the page in each frame"
+    slow, fast = seen["ends"]
+    assert fast < slow, "more spare is faster"
+    done = [frame[1][0] for frame in seen["frames"]]
+    assert any(done[:-1]), "the faster drive is done while the slower one is at work"
+    ahead = [fast[1] - slow[1] for slow, fast in seen["frames"]]
+    assert max(ahead) > 1000, "which is thousands of commands behind"
+    # Its curves end earlier on the axis, in proportion to the commands of the slower drive.
+    assert seen["places"][0] == pytest.approx(seen["total"])
+    assert seen["places"][1] < 0.95 * seen["total"]
+    assert seen["clocks"][1].startswith("done at ")
+    # Going to the middle gives both drives the same moment.
+    moment, (slow_line, slow_requests), (fast_line, fast_requests) = seen["half"]
+    assert slow_line == moment
+    assert fast_line >= moment
+    assert slow_requests < fast_requests
+
+
 def test_a_twin_that_cannot_be_made_is_one_line(running_page: str, tmp_path: Path) -> None:
     link = "free=&profile=toshiba-xg5&capacity=1048576&steps=f"
     seen, console = run_script(running_page, tmp_path, f"#selftest=link&{link}")

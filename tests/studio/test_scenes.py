@@ -12,6 +12,7 @@ from forked import Program, run_ssdlab
 from ssdlab import profiles
 from ssdlab.device import describe_twin, open_twin
 from ssdlab.records import read_run
+from ssdlab.report.inside import SCENE_OF
 from ssdlab.studio import SCENES
 from ssdlab.studio.page import CAPACITY
 from ssdlab.studio.scenes import load_scene
@@ -42,6 +43,12 @@ def _replayed(drive: dict[str, Any]) -> tuple[dict[str, Any] | None, list[list[i
             fields = twin.run(json.dumps(step["job"]))
             ends.append([fields["requests"], fields["start_ns"], fields["end_ns"]])
     return twin.counters(), ends
+
+
+def test_reports_name_the_scene_of_their_experiment() -> None:
+    assert {scene: experiment for experiment, scene in SCENE_OF.items()} == {
+        name: load_scene(name).experiment for name in SCENES
+    }
 
 
 @pytest.mark.parametrize("name", SCENES)

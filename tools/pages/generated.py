@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from docutils import nodes
 
 from pages import columns, profile_keys, python, statuses, studio, verbs
+from ssdlab.studio import SCENES
 
 _PLACE = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
 _AFTER_COLLECTORS: Final = 900
@@ -22,6 +24,7 @@ PARTS: Final[dict[str, Callable[[], str]]] = {
     "python": python.markdown,
     "statuses": statuses.markdown,
     "studio": studio.markdown,
+    **{f"scene-{name}": partial(studio.scene_link, name) for name in SCENES},
 }
 
 

@@ -91,6 +91,26 @@ pub struct Health {
     pub celsius: Option<f64>,
 }
 
+/// The inside of a simulated drive at one moment, which a real drive does not report: numbers by
+/// name, and rows that the drive's own crate describes.
+#[derive(Clone, Debug)]
+pub struct Inside {
+    /// The drive's name.
+    pub model: String,
+    /// Hidden flash / all flash.
+    pub spare: f64,
+    /// What never changes.
+    pub dimensions: Vec<(&'static str, u64)>,
+    /// The drive's clock, and what its parts hold now.
+    pub state: Vec<(&'static str, u64)>,
+    /// Counts since the drive was new.
+    pub counters: Vec<(&'static str, u64)>,
+    /// A row for each superblock.
+    pub superblocks: Vec<[u32; 4]>,
+    /// A row for each die.
+    pub dies: Vec<[f64; 4]>,
+}
+
 /// A drive to serve: a `Device` with a virtual clock. It has no content: that is in the `Store`.
 pub trait Drive: Device + Send {
     /// Its parameters.
@@ -136,6 +156,9 @@ pub trait Drive: Device + Send {
 
     /// The counters of the drive, as a SMART log would report them.
     fn counters(&self) -> Vec<Counter>;
+
+    /// Its inside; `None` if it does not report that.
+    fn inside(&self) -> Option<Inside>;
 }
 
 /// Bytes of each write of `restore`.

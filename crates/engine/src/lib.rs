@@ -29,7 +29,7 @@ pub use command::{
 };
 pub use content::{Content, Payload};
 pub use drive::{
-    Counter, Drive, DriveParameters, Geometry, Health, LostWrites, PowerCutLoss, restore,
+    Counter, Drive, DriveParameters, Geometry, Health, Inside, LostWrites, PowerCutLoss, restore,
 };
 pub use engine::{BlockStatusFn, Engine, ExtentQuery, PowerControl};
 pub use fault::{Fault, FaultSpec, Faults, Kind as FaultKind};

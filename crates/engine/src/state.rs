@@ -70,6 +70,11 @@ impl DriveState {
         &self.layers.meter
     }
 
+    /// How often its power was cut.
+    pub fn power_cuts(&self) -> u64 {
+        self.layers.power.status().cuts
+    }
+
     /// Bytes that each stream's open superblock still takes.
     pub fn stream_rooms(&self) -> Vec<u64> {
         let streams = 0..self.drive.geometry().streams;

@@ -23,5 +23,5 @@ pub use counters::{Cause, Counters};
 pub use ftl::{LastWrite, LostUnit, Service, Superblock, SuperblockState, Wear};
 pub use mirror::Mirror;
 pub use nand::{ActivityLog, DieActivity, Geometry, Move, Operation, OperationKind, Timing};
-pub use ssd::{PowerCut, Space, Ssd, Temperature, UnitLocation};
+pub use ssd::{PowerCut, Space, Ssd, Temperature, UnitLocation, die_rows, superblock_rows};
 pub use study::Study;

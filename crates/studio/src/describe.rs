@@ -9,32 +9,18 @@ use crate::state::State;
 /// The dimensions of the drive, and the names of counters and columns.
 pub fn drive(state: &State) -> Value {
     let profile = &state.profile;
-    let geometry = &profile.geometry;
-    let unit = geometry.unit_bytes();
-    let counters = state.ssd.counters().named();
-    json!({
+    let mut description = json!({
         "model": profile.model,
         "interface": if profile.link.interface == Interface::Nvme { "nvme" } else { "sata" },
-        "capacity_bytes": profile.capacity,
-        "flash_bytes": geometry.bytes(),
         "spare": profile.spare(),
-        "channels": geometry.channels,
-        "dies": geometry.dies(),
-        "planes": geometry.planes,
-        "page_bytes": u64::from(geometry.page_units) * unit,
-        "chunk_bytes": u64::from(geometry.chunk_units) * unit,
-        "stripe_bytes": u64::from(geometry.stripe_units()) * unit,
-        "superblock_bytes": geometry.superblock_bytes(),
-        "superblocks": geometry.blocks_per_plane,
-        "buffer_bytes": profile.buffer.size,
         "power_loss_protection": profile.buffer.power_loss_protection,
-        "slc_bytes": profile.slc.as_ref().map_or(0, |slc| slc.bytes(geometry)),
-        "unit_bytes": unit,
-        "superblock_units": geometry.superblock_units(),
-        "pages_per_block": geometry.pages_per_block,
-        "counters": counters.map(|(name, _)| name),
+        "counters": state.ssd.counters().named().map(|(name, _)| name),
         "series": COLUMNS,
-    })
+    });
+    for (name, value) in profile.dimensions() {
+        description[name] = json!(value);
+    }
+    description
 }
 
 /// The counters by name, as Python's `Drive.counters` has them.

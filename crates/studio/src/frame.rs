@@ -1,9 +1,9 @@
 //! `Frame`: the state of a twin as flat arrays, for a page to draw.
 
 use ssdlab_device::Device;
-use ssdlab_flash::{LastWrite, Ssd, Superblock, SuperblockState, UnitLocation};
+use ssdlab_flash::{UnitLocation, die_rows, superblock_rows};
 
-use crate::lists::{self, Row};
+use crate::lists::Row;
 use crate::player::Player;
 use crate::position::Position;
 use crate::state::{Current, State};
@@ -11,17 +11,14 @@ use crate::state::{Current, State};
 /// The number of values in a frame's header.
 pub const HEADER: usize = 40;
 
-/// The cause of a superblock in which nothing has been programmed since its erase.
-const NO_CAUSE: u32 = 255;
-
 /// Arrays that `Twin::frame` fills.
 #[derive(Default)]
 pub struct Frame {
     /// Numbers, and the lengths and addresses of the arrays.
     pub header: Vec<f64>,
-    /// For each superblock: valid units, erase count, flags, age.
+    /// The rows of `superblock_rows`.
     pub superblocks: Vec<[u32; 4]>,
-    /// For each die: activity, time until that ends, time until the die is free, queued operations.
+    /// The rows of `die_rows`.
     pub dies: Vec<[f64; 4]>,
     /// The counters, in the order of `Counters::named`.
     pub counters: Vec<f64>,
@@ -52,10 +49,7 @@ impl Frame {
         frame.counters.clear();
         frame.counters.extend(counters.named().map(|(_, count)| count as f64));
         frame.superblocks.clear();
-        let both = ssd.superblocks().iter().zip(ssd.last_writes());
-        frame.superblocks.extend(
-            both.map(|(superblock, last)| superblock_row(*superblock, *last, counters.host_writes)),
-        );
+        frame.superblocks.extend(superblock_rows(ssd));
         frame.dies.clear();
         frame.dies.extend(die_rows(ssd));
         if let Some(lists) = &mut player.lists {
@@ -131,31 +125,4 @@ impl Frame {
         header.extend([space.buffered_units, buffer].map(|units| units as f64));
         assert_eq!(header.len(), HEADER);
     }
-}
-
-fn superblock_row(superblock: Superblock, last: Option<LastWrite>, host_writes: u64) -> [u32; 4] {
-    let state = match superblock.state {
-        SuperblockState::Free => 0,
-        SuperblockState::Open => 1,
-        SuperblockState::Closed => 2,
-        SuperblockState::Victim => 3,
-        SuperblockState::Empty => 4,
-        SuperblockState::Retired => 5,
-    };
-    let cause = last.map_or(NO_CAUSE, |last| u32::from(last.cause as u8));
-    let age = last.map_or(0, |last| host_writes - last.host_writes);
-    let flags =
-        state | u32::from(superblock.slc) << 8 | cause << 16 | u32::from(superblock.stream) << 24;
-    [superblock.valid, superblock.erases, flags, u32::try_from(age).unwrap_or(u32::MAX)]
-}
-
-fn die_rows(ssd: &Ssd) -> impl Iterator<Item = [f64; 4]> {
-    let now = ssd.drive_now();
-    ssd.dies().map(move |die| {
-        let (activity, left) = die.now.map_or((0, 0.0), |(kind, end)| {
-            (lists::operation_code(kind), end.saturating_sub(now).get() as f64)
-        });
-        let free = die.free_at.saturating_sub(now).get() as f64;
-        [f64::from(activity), left, free, die.queued as f64]
-    })
 }

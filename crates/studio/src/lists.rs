@@ -2,7 +2,7 @@
 //! records them.
 
 use ssdlab_device::{Completion, Device, DeviceError, LBA_BYTES, Lba, Op, Request, Wait};
-use ssdlab_flash::{OperationKind, Ssd};
+use ssdlab_flash::Ssd;
 use ssdlab_time::Nanos;
 
 /// The most rows of a list that a frame shows; older ones are dropped.
@@ -49,7 +49,7 @@ impl Lists {
             let (superblock, page) =
                 each.page.map_or((-1.0, 0.0), |(block, page)| (f64::from(block), f64::from(page)));
             let [begins, ends] = [each.span.start, each.span.end].map(|time| time.get() as f64);
-            let (kind, die) = (f64::from(operation_code(each.kind)), f64::from(each.die));
+            let (kind, die) = (f64::from(each.kind.code()), f64::from(each.die));
             self.operations.add([kind, die, superblock, page, begins, ends, command, 0.0]);
         }
         for each in activity.moves {
@@ -62,16 +62,6 @@ impl Lists {
     /// Takes what the drive has recorded outside of commands.
     pub fn take_rest(&mut self, ssd: &mut Ssd) {
         self.take_activity(ssd, NO_COMMAND);
-    }
-}
-
-/// The number of an operation in lists and of a die's activity; 0 is an idle die.
-pub fn operation_code(kind: OperationKind) -> u8 {
-    match kind {
-        OperationKind::Sense => 1,
-        OperationKind::Program => 2,
-        OperationKind::Erase => 3,
-        OperationKind::Fetch => 4,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ssdlab_device::{Completion, Device, DeviceError, Hint, LBA_BYTES, Op, Request, Wait};
 use ssdlab_engine::{
-    Clock, Counter, Drive, DriveParameters, Engine, Geometry, Health, LatencyCompensation,
+    Clock, Counter, Drive, DriveParameters, Engine, Geometry, Health, Inside, LatencyCompensation,
     LostWrites, Pace, PowerCutLoss, Store,
 };
 use ssdlab_time::Nanos;
@@ -238,6 +238,10 @@ impl Drive for FakeDrive {
 
     fn counters(&self) -> Vec<Counter> {
         self.requests.iter().map(|(name, count)| (*name, Some(*count as f64))).collect()
+    }
+
+    fn inside(&self) -> Option<Inside> {
+        None
     }
 }
 

@@ -1,13 +1,20 @@
 //! `TwinDrive`: the flash model as a drive that the engine can serve.
 
 use ssdlab_device::{Completion, Device, DeviceError, Lba, Op, Request, Wait};
-use ssdlab_engine::{Counter, Drive, DriveParameters, Geometry, Health, LostWrites, PowerCutLoss};
-use ssdlab_flash::{PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation};
+use ssdlab_engine::{
+    Counter, Drive, DriveParameters, Geometry, Health, Inside, LostWrites, PowerCutLoss,
+};
+use ssdlab_flash::{
+    PlacementRule, Profile, ReadsBack, Relocation, Ssd, UnitLocation, die_rows, superblock_rows,
+};
 use ssdlab_time::Nanos;
 
 /// A twin, whose time is virtual.
 pub struct TwinDrive {
     ssd: Ssd,
+    model: String,
+    spare: f64,
+    dimensions: [(&'static str, u64); 15],
     geometry: Geometry,
     /// Bytes of an erase block on one die.
     erase_bytes: u64,
@@ -74,7 +81,7 @@ impl Drive for TwinDrive {
     }
 
     fn boxed_clone(&self) -> Box<dyn Drive> {
-        Box::new(Self { ssd: self.ssd.clone(), ..*self })
+        Box::new(Self { ssd: self.ssd.clone(), model: self.model.clone(), ..*self })
     }
 
     fn geometry(&self) -> Geometry {
@@ -134,6 +141,26 @@ impl Drive for TwinDrive {
         list.extend(temperature.map(|now| ("temperature_c", Some(now.celsius))));
         list
     }
+
+    fn inside(&self) -> Option<Inside> {
+        let (ssd, counters, space) = (&self.ssd, self.ssd.counters(), self.ssd.space());
+        Some(Inside {
+            model: self.model.clone(),
+            spare: self.spare,
+            dimensions: self.dimensions.to_vec(),
+            state: vec![
+                ("clock_ns", ssd.now().get()),
+                ("mapped_units", ssd.mapped_units()),
+                ("free_superblocks", space.free_superblocks as u64),
+                ("buffered_units", space.buffered_units),
+                ("programmed_units", counters.nand_writes()),
+                ("lost_units", counters.host_writes_lost),
+            ],
+            counters: counters.named().to_vec(),
+            superblocks: superblock_rows(ssd).collect(),
+            dies: die_rows(ssd).collect(),
+        })
+    }
 }
 
 impl TwinDrive {
@@ -141,7 +168,14 @@ impl TwinDrive {
     pub fn new(profile: &Profile, seed: u64) -> Self {
         let geometry = &profile.geometry;
         let erase_bytes = geometry.superblock_bytes() / u64::from(geometry.dies());
-        Self { ssd: Ssd::new(profile, seed), geometry: drive_geometry(profile), erase_bytes }
+        Self {
+            ssd: Ssd::new(profile, seed),
+            model: profile.model.clone(),
+            spare: profile.spare(),
+            dimensions: profile.dimensions(),
+            geometry: drive_geometry(profile),
+            erase_bytes,
+        }
     }
 }
 
@@ -164,6 +198,7 @@ mod tests {
     use ssdlab_device::{Device, Lba, Op, Request, Wait};
     use ssdlab_engine::Drive;
     use ssdlab_flash::Profile;
+    use ssdlab_time::Random;
 
     use super::TwinDrive;
 
@@ -210,6 +245,42 @@ size = "4 MiB"
         assert!(count("erases") > 0.0);
         // An erase block of a die: 16 pages of 16 KiB in each of 2 planes.
         assert_eq!(health.erased_bytes, count("erases") as u64 * (512 << 10));
+    }
+
+    #[test]
+    fn the_inside_adds_up_to_the_counters() {
+        let profile = Profile::from_toml(PROFILE).unwrap();
+        let mut drive = TwinDrive::new(&profile, 0);
+        let units = drive.capacity_bytes() / 4096;
+        let mut random = Random::new(3, "addresses");
+        for _ in 0..3 * units {
+            let lba = Lba::from_bytes(random.below(units) * 4096);
+            drive.submit_timed(Request::new(0, Op::Write, lba, 8));
+            drive.reap(Wait::One, &mut Vec::new()).unwrap();
+        }
+        let inside = drive.inside().unwrap();
+        let of = |list: &[(&str, u64)], name| {
+            list.iter().find(|each| each.0 == name).expect("it has this").1
+        };
+        let sum = |column: usize| -> u64 {
+            inside.superblocks.iter().map(|row| u64::from(row[column])).sum()
+        };
+        let free = inside.superblocks.iter().filter(|row| row[2] as u8 == 0).count() as u64;
+        let programmed: u64 = inside
+            .counters
+            .iter()
+            .filter(|each| each.0.starts_with("nand_"))
+            .map(|each| each.1)
+            .sum();
+        assert!(of(&inside.counters, "nand_collection_writes") > 0);
+        assert_eq!(sum(0), of(&inside.state, "mapped_units"));
+        assert_eq!(free, of(&inside.state, "free_superblocks"));
+        assert_eq!(programmed, of(&inside.state, "programmed_units"));
+        let dies = of(&inside.dimensions, "dies");
+        assert_eq!(sum(1) * dies, of(&inside.counters, "erases"));
+        assert_eq!(inside.dies.len() as u64, dies);
+        assert_eq!(inside.superblocks.len() as u64, of(&inside.dimensions, "superblocks"));
+        assert_eq!((inside.model.as_str(), inside.spare), ("Small", profile.spare()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ from ssdlab.errors import UsageError
 from ssdlab.units import format_size, parse_size
 
 if TYPE_CHECKING:
-    from ssdlab.device import Sample, Watcher
+    from ssdlab.device import Control, Sample, Watcher
 
 
 app = typer.Typer(add_completion=False)
@@ -92,6 +92,14 @@ def watch(
     json: JsonLines = False,
     prometheus: Prometheus = False,
     listen: Listen = None,
+    page: Annotated[
+        bool,
+        typer.Option(
+            "--page",
+            help="Show the inside of the twin in a browser: serves a page on this machine until "
+            "Ctrl-C and prints its address; --listen chooses the port.",
+        ),
+    ] = False,
 ) -> int:
     """Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.
 
@@ -100,12 +108,27 @@ def watch(
     """
     from ssdlab.device import Control, Watcher
 
+    if page and (once or json or prometheus):
+        raise UsageError("--page excludes --once, --json and --prometheus; leave those out")
     with Control(socket) as control:
+        if page:
+            _serve_page(control, every, listen)
+            return 0
         watcher = Watcher(control)
-        page = lambda: live.exposition(_metrics(watcher.sample(), watcher, socket))  # noqa: E731
+        metrics = lambda: live.exposition(_metrics(watcher.sample(), watcher, socket))  # noqa: E731
         view = live.View(line, table)
-        live.run(watcher.sample, view, page, LiveOptions(every, once, json, prometheus, listen))
+        live.run(watcher.sample, view, metrics, LiveOptions(every, once, json, prometheus, listen))
     return 0
+
+
+def _serve_page(control: Control, every: float, listen: str | None) -> None:
+    from ssdlab.cli.watch_page import ANY_PORT, serve_page
+    from ssdlab.studio import Recorder
+
+    try:
+        serve_page(Recorder(control), Path(control.path).name, every, listen or ANY_PORT)
+    except KeyboardInterrupt:
+        return
 
 
 def _metrics(sample: Sample, watcher: Watcher, socket: Path) -> Iterator[live.Metric]:

@@ -1,8 +1,11 @@
-"""What the live views of a drive share: curves, samples one after the other, Prometheus metrics."""
+"""What live views share: curves, samples, Prometheus metrics, a server for this machine."""
 
 from __future__ import annotations
 
 import http.server
+import re
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -212,53 +215,100 @@ def serve_metrics(listen: str, page: Callable[[], str]) -> None:
         UsageError: `listen` is not a local HOST:PORT, or is in use.
         SsdlabError: what `page` raised.
     """
-    host, _, port = listen.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535 or host not in _LOOPBACK:
-        raise UsageError(
-            f"--listen is {listen}; it must be 127.0.0.1:PORT: only this machine may ask, "
-            "because no password is needed"
-        )
-    try:
-        server = _Server(host.strip("[]"), int(port), page)
-    except OSError as error:
-        raise UsageError(f"--listen {listen}: {error.strerror}; give a free port") from error
-    write_out(f"http://{host}:{server.server_port}{METRICS_PATH}\n")
-    with server:
-        server.serve_forever(poll_interval=0.1)
-    if server.failure is not None:
-        raise server.failure
+    one_at_a_time = threading.Lock()  # a page is a reading of the drive
+
+    def content_of(path: str) -> Content | None:
+        if path.partition("?")[0] != METRICS_PATH:
+            return None
+        with one_at_a_time:
+            return Content("text/plain; version=0.0.4; charset=utf-8", page().encode())
+
+    server = LocalServer(listen, content_of)
+    write_out(f"{server.url}{METRICS_PATH[1:]}\n")
+    server.run()
 
 
-class _Server(http.server.HTTPServer):
-    """Answers one client at a time: a page is a reading of the drive."""
+@dataclass(frozen=True)
+class Content:
+    """What a path has: a media type, the bytes, and further headers."""
 
-    def __init__(self, host: str, port: int, page: Callable[[], str]) -> None:
-        super().__init__((host, port), _Handler)
-        self.page = page
+    media_type: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class LocalServer(http.server.ThreadingHTTPServer):
+    """Answers each GET with `content_of(path with query)`; None is 404.
+
+    An exception of `content_of` ends the server; `failure` then has it. A request whose header Host
+    is another name than this machine's loopback is refused: a page of another site, whose name was
+    made to resolve to 127.0.0.1 (DNS rebinding), must not read the answers.
+
+    Raises:
+        UsageError: `listen` is not a local HOST:PORT, or is in use.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, listen: str, content_of: Callable[[str], Content | None]) -> None:
+        host, _, port = listen.rpartition(":")
+        if not port.isdecimal() or int(port) > 65535 or host not in _LOOPBACK:
+            raise UsageError(
+                f"--listen is {listen}; it must be 127.0.0.1:PORT: only this machine may ask, "
+                "because no password is needed"
+            )
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            super().__init__((host.strip("[]"), int(port)), _Handler)
+        except OSError as error:
+            raise UsageError(f"--listen {listen}: {error.strerror}; give a free port") from error
+        self.url = f"http://{host}:{self.server_port}/"
+        self.content_of = content_of
         self.failure: Exception | None = None
+
+    def run(self) -> None:
+        """Answers until Ctrl-C.
+
+        Raises:
+            SsdlabError: what `content_of` raised.
+        """
+        with self:
+            self.serve_forever(poll_interval=0.1)
+        if self.failure is not None:
+            raise self.failure
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Prints nothing if a client has left."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    server: _Server
+    server: LocalServer
     timeout = 10.0
 
     def do_GET(self) -> None:
-        """Answers with the page, or 404."""
-        if self.path.partition("?")[0] != METRICS_PATH:
-            self.send_error(404, f"only {METRICS_PATH}")
+        """Answers with the content of the path, 403 for another host's name, or 404."""
+        if re.sub(r":\d*$", "", self.headers.get("Host", "")) not in _LOOPBACK:
+            self.send_error(403, "the header Host must be 127.0.0.1:PORT")
             return
         try:
-            content = self.server.page().encode()
+            content = self.server.content_of(self.path)
         except Exception as error:  # noqa: BLE001 -- it ends the server and is raised there
             self.server.failure = error
             self.send_error(500)
             threading.Thread(target=self.server.shutdown, daemon=True).start()
             return
+        if content is None:
+            self.send_error(404)
+            return
         self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Type", content.media_type)
+        self.send_header("Content-Length", str(len(content.body)))
+        for name, value in content.headers:
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content)
+        self.wfile.write(content.body)
 
     def log_message(self, *_: object) -> None:
         """Prints nothing: standard error is the user's."""

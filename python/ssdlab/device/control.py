@@ -103,6 +103,10 @@ class Control:
         """Counters of the drive and its server, by name; None if not known yet."""
         return self.request("counters")
 
+    def inside(self) -> dict[str, Any]:
+        """The twin's dimensions, superblocks, dies and all its counters: see docs/serve.md."""
+        return self.request("inside")
+
     def power(self) -> Power:
         """State of the drive's power."""
         return msgspec.convert(self.request("power"), Power)

@@ -30,6 +30,7 @@ from ssdlab.report.identity import (
     target_rows,
     took,
 )
+from ssdlab.report.inside import InsideCommand, inside_command
 from ssdlab.report.latency import by_step
 from ssdlab.report.terminal import ending
 from ssdlab.view import KeyNumber, Method, Picture, Table, View
@@ -71,6 +72,7 @@ class _Section:
     pictures: list[Picture]
     method: Method
     command: str
+    inside: InsideCommand | None
     identity: list[Row]
     parameters: list[Row]
     provenance: list[Row]
@@ -227,6 +229,7 @@ def _section(run: Run, number: int, view: View) -> _Section:
         pictures=view.pictures(run, number),
         method=view.method(run),
         command=plain(view.command(run)),
+        inside=inside_command(run),
         identity=target_rows(run),
         parameters=parameter_rows(run, view.parameter_labels),
         provenance=provenance_rows(run),

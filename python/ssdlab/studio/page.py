@@ -1,10 +1,10 @@
-"""Makes the page: the module, the profiles and the scenes in one HTML file."""
+"""Makes the pages: of the studio (module, profiles, scenes), and of a served twin."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +17,7 @@ from ssdlab.charts import PALETTE
 from ssdlab.errors import UsageError
 from ssdlab.report.html import environment
 from ssdlab.studio.recorded_scene import scene_data
+from ssdlab.studio.recorder import Recorder
 from ssdlab.studio.scenes import SCENES, load_scene
 from ssdlab.target import Twin
 
@@ -28,6 +29,7 @@ SCRIPTS: Final = (
     "lanes",
     "curves",
     "units",
+    "picture",
     "drive",
     "timeline",
     "player",
@@ -39,6 +41,17 @@ SCRIPTS: Final = (
     "self_test",
 )
 """The page's scripts in `page/`, in this order: they are one module."""
+WATCH_SCRIPTS: Final = (
+    "format",
+    "timeline",
+    "cells",
+    "lanes",
+    "curves",
+    "picture",
+    "watch",
+    "watch_test",
+)
+"""Those of the page of a served twin."""
 CAPACITY: Final = 512 << 20
 """Capacity of the free play's twin: all shipped profiles can be scaled to it, and each superblock
 can be seen."""
@@ -82,7 +95,22 @@ def make_page(
         "twin": options.twin.profile,
         "capacity_bytes": options.twin.capacity_bytes,
     }
-    return _render(data, packed)
+    return _render("studio.html.j2", SCRIPTS, data, module=packed)
+
+
+def make_watch_page(recorder: Recorder, socket: str, every_s: float) -> str:
+    """The text of the page that shows a served twin; it asks its own server for `rows` and `frame`.
+
+    `socket` is the twin's name on the page, and `every_s` the time between two samples.
+    """
+    data = {
+        "version": version("ssdlab"),
+        "description": {**recorder.drive, "counters": recorder.counters},
+        "socket": socket,
+        "every_ms": 1000 * every_s,
+        "record": recorder.record,
+    }
+    return _render("watch.html.j2", WATCH_SCRIPTS, data, socket=socket)
 
 
 def _read_module(path: Path) -> str:
@@ -97,12 +125,12 @@ def _read_module(path: Path) -> str:
     return base64.b64encode(content).decode()
 
 
-def _render(data: dict[str, Any], module: str) -> str:
+def _render(template: str, scripts: Sequence[str], data: dict[str, Any], **more: str) -> str:
     templates = environment().overlay(loader=jinja2.PackageLoader("ssdlab.studio", "page"))
     folder = Path(__file__).parent / "page"
-    script = "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    script = "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in scripts)
     # No text of the data may end the element that it is in.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return templates.get_template("studio.html.j2").render(
-        palette=PALETTE, data=text, module=module, script=script
+    return templates.get_template(template).render(
+        palette=PALETTE, data=text, script=script, **more
     )

@@ -76,17 +76,22 @@ def run_script(page: str, folder: Path, fragment: str = "") -> tuple[Any, list[s
 
     `fragment` ends its address. Skips the test where no Chromium is installed.
     """
+    frames = folder / "frames.html"
+    frames.write_text(page)
+    return run_address(frames.as_uri() + fragment, folder)
+
+
+def run_address(address: str, folder: Path) -> tuple[Any, list[str]]:
+    """As `run_script`, for the page at an address."""
     found = [name for name in _NAMES if shutil.which(name)]
     if not found:
         pytest.skip(f"needs {_NAMES[0]}, which is not installed")
-    frames = folder / "frames.html"
-    frames.write_text(page)
     options = ["--headless=new", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"]
     options += ["--allow-file-access-from-files", "--virtual-time-budget=600000", "--dump-dom"]
     if os.geteuid() == 0:
         options.append("--no-sandbox")  # it refuses root otherwise
     done = subprocess.run(
-        [found[0], *options, f"--user-data-dir={folder / 'profile'}", frames.as_uri() + fragment],
+        [found[0], *options, f"--user-data-dir={folder / 'profile'}", address],
         capture_output=True,
         text=True,
         check=False,

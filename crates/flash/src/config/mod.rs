@@ -155,6 +155,29 @@ impl Profile {
         1.0 - self.capacity as f64 / flash as f64
     }
 
+    /// The dimensions of the twin by name; units, pages and superblocks are counts, or have bytes.
+    pub fn dimensions(&self) -> [(&'static str, u64); 15] {
+        let geometry = &self.geometry;
+        let unit = geometry.unit_bytes();
+        [
+            ("capacity_bytes", self.capacity),
+            ("flash_bytes", geometry.bytes()),
+            ("channels", u64::from(geometry.channels)),
+            ("dies", u64::from(geometry.dies())),
+            ("planes", u64::from(geometry.planes)),
+            ("page_bytes", u64::from(geometry.page_units) * unit),
+            ("chunk_bytes", u64::from(geometry.chunk_units) * unit),
+            ("stripe_bytes", u64::from(geometry.stripe_units()) * unit),
+            ("superblock_bytes", geometry.superblock_bytes()),
+            ("superblocks", u64::from(geometry.blocks_per_plane)),
+            ("buffer_bytes", self.buffer.size),
+            ("slc_bytes", self.slc.as_ref().map_or(0, |slc| slc.bytes(geometry))),
+            ("unit_bytes", unit),
+            ("superblock_units", u64::from(geometry.superblock_units())),
+            ("pages_per_block", u64::from(geometry.pages_per_block)),
+        ]
+    }
+
     /// Superblocks of a static SLC cache.
     pub fn superblocks_apart(&self) -> u32 {
         self.slc.as_ref().map_or(0, |slc| slc.superblocks_apart(&self.geometry))

@@ -4,12 +4,14 @@ mod controller;
 mod host_link;
 mod inspect;
 mod read;
+mod rows;
 mod thermal;
 
 use ssdlab_device::{Completion, Device, DeviceError, IoError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::Nanos;
 
 pub use inspect::{Space, UnitLocation};
+pub use rows::{die_rows, superblock_rows};
 pub use thermal::Temperature;
 
 use crate::config::{Interface, PowerState, Profile};

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::state::ServerState;
 use request::ControlRequest;
-use ssdlab_engine::{Engine, MARK_MAX};
+use ssdlab_engine::{Engine, Inside, MARK_MAX};
 use ssdlab_time::Nanos;
 use ssdlab_wire::Connection;
 
@@ -65,6 +65,7 @@ fn answer(host: &impl Host, request: ControlRequest) -> Answer {
     match request {
         ControlRequest::Counters {} => Ok(counters(state)),
         ControlRequest::Meter {} => Ok(meter(engine)),
+        ControlRequest::Inside {} => inside(engine),
         ControlRequest::Power {} => Ok(power::status(&engine.power().status())),
         ControlRequest::PowerCut(request) => power::cut(host, &request),
         ControlRequest::PowerOn {} => power::on(engine),
@@ -109,6 +110,27 @@ fn counters(state: &ServerState) -> Value {
     let client_limits = state.client_limits.counters().into_iter();
     counters.extend(client_limits.map(|(name, count)| (name.to_owned(), json!(count))));
     Value::Object(counters)
+}
+
+/// The inside of the drive; docs/serve.md describes its rows. Its clock is that of the latest
+/// command.
+fn inside(engine: &Engine) -> Answer {
+    let (found, cuts) = engine.inspect(|state| (state.drive.inside(), state.power_cuts()));
+    let Inside { model, spare, dimensions, state, counters, superblocks, dies } =
+        found.ok_or("the drive does not report its inside")?;
+    let object = |pairs: Vec<(&'static str, u64)>| -> Map<String, Value> {
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+    };
+    let mut drive = object(dimensions);
+    drive.insert("model".into(), json!(model));
+    drive.insert("spare".into(), json!(spare));
+    let mut answer = object(state);
+    answer.insert("drive".into(), Value::Object(drive));
+    answer.insert("power_cuts".into(), json!(cuts));
+    answer.insert("counters".into(), Value::Object(object(counters)));
+    answer.insert("superblocks".into(), json!(superblocks));
+    answer.insert("dies".into(), json!(dies));
+    Ok(Value::Object(answer))
 }
 
 /// Commands, bytes and latencies by kind of command. A histogram is a list of pairs: the upper

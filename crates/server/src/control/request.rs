@@ -17,6 +17,8 @@ pub enum ControlRequest {
     PowerOn {},
     /// Commands, bytes and latencies by kind of command.
     Meter {},
+    /// The drive's dimensions, superblocks, dies and all counters of its model.
+    Inside {},
     /// Sets or shows the latency compensation.
     #[serde(rename = "lead")]
     LatencyCompensation(LatencyCompensationRequest),

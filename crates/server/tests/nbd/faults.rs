@@ -129,6 +129,12 @@ fn a_delayed_reply_is_overtaken_and_a_stalled_drive_does_not_reply() {
 }
 
 #[test]
+fn a_drive_without_an_inside_says_so() {
+    let (_served, mut control, _client) = TestServer::with_control();
+    assert_eq!(control.verb("inside")["error"], "the drive does not report its inside");
+}
+
+#[test]
 fn a_worn_out_drive_is_readable_and_refuses_writes() {
     let server = TestServer::new(DriveOptions { endurance_writes: 3, ..DriveOptions::default() });
     let mut client = server.client();

@@ -53,7 +53,7 @@ class Cells {
   layout(width, height, count) {
     let size = Math.max(4, Math.floor(Math.sqrt((width * height) / count)));
     while (size > 4 && Math.floor(width / size) * Math.floor(height / size) < count) size -= 1;
-    size = Math.min(size, 34);
+    size = Math.min(size, 48);
     this.size = size;
     this.columns = Math.max(1, Math.min(count, Math.floor(width / size)));
     this.left = Math.floor((width - this.columns * size) / 2);

@@ -22,6 +22,21 @@ class History {
     return last?.step === step ? last.end : start;
   }
 
+  /** Commands completed by a moment of the clock, which `now` is after: within a row in proportion. */
+  commandsAt(ns, now) {
+    let [low, high] = [0, this.rows.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.rows[middle].end <= ns) low = middle + 1;
+      else high = middle;
+    }
+    const done = low ? this.rows[low - 1] : { end: 0, commands: 0 };
+    const row = this.rows[low] ?? { end: now.line, commands: now.requests, seconds: Infinity };
+    const begin = Math.max(done.end, row.end - 1e9 * row.seconds);
+    if (ns <= begin || row.end <= begin) return done.commands;
+    return done.commands + Math.min(1, (ns - begin) / (row.end - begin)) * (row.commands - done.commands);
+  }
+
   /** Takes the series of a frame where it has become longer. */
   take(series, names) {
     const width = names.length;
@@ -56,13 +71,16 @@ class History {
   }
 }
 
-/** The points of one curve, at most one for each column: lines of [seconds, value]. */
-function linesOf(rows, name, timeline, columns) {
+/**
+ * The points of one curve, at most one for each column: lines of [seconds, value]. NaN is a gap:
+ * nothing has this value there. `places` are the seconds of the rows on an axis of `total` seconds.
+ */
+function linesOf({ rows, places }, name, total, columns) {
   const bins = [];
-  for (const row of rows) {
-    if (name === "rate" && !row.carries) continue;
-    const seconds = timeline.secondsAt(row.commands);
-    const bin = Math.min(columns - 1, Math.floor((seconds / timeline.seconds) * columns));
+  rows.forEach((row, index) => {
+    if (name === "rate" && row.carries === false) return;
+    const seconds = places[index];
+    const bin = Math.min(columns - 1, Math.floor((seconds / total) * columns));
     const sum = bins[bin] ??= {
       at: 0, seconds: 0, bytes: 0, flash: 0, host: 0, requests: 0, p50: 0, p99: 0, free: 0,
     };
@@ -71,9 +89,9 @@ function linesOf(rows, name, timeline, columns) {
     sum.p99 = Math.max(sum.p99, row.p99);
     sum.free = row.free;
     sum.at = seconds;
-  }
+  });
   const line = (value) =>
-    bins.filter((bin) => bin && value(bin) !== null).map((bin) => [bin.at, value(bin)]);
+    bins.filter(Boolean).map((bin) => [bin.at, value(bin) ?? Number.NaN]);
   if (name === "rate") return [line((bin) => (bin.seconds ? bin.bytes / bin.seconds / 2 ** 20 : null))];
   if (name === "waf") return [line((bin) => (bin.host ? bin.flash / bin.host : null))];
   if (name === "flash") return [line((bin) => bin.flash)];
@@ -96,18 +114,21 @@ class Curves {
     });
   }
 
-  /** `sides`: [{rows, at}] of each drive; `at` and `marks` are seconds of the timeline. */
-  draw(sides, timeline, marks, colours) {
+  /**
+   * `sides`: [{rows, places, done}] of each drive. `at`, `total` and `marks` are seconds of the axis: now,
+   * its end, and lines on it.
+   */
+  draw(sides, { at: now, total: end, marks }, colours) {
     const room = surface(this.canvas);
     if (!room) return;
     const { pen, width, height } = room;
     pen.clearRect(0, 0, width, height);
     const columns = Math.max(40, Math.floor((width - SIDE) / this.pixels));
-    const drawn = sides.map(({ rows }) => linesOf(rows, this.name, timeline, columns));
-    const values = drawn.flat(2).map(([, value]) => value).filter((value) => value > 0 || !this.log);
+    const total = end || 1;
+    const drawn = sides.map((side) => linesOf(side, this.name, total, columns));
+    const values = drawn.flat(2).map(([, value]) => value).filter((value) => value > 0 || (value === 0 && !this.log));
     const most = this.top(Math.max(...values, 0));
     const least = this.log ? 10 ** Math.floor(Math.log10(Math.min(...values, most) || 1)) : 0;
-    const total = timeline.seconds || 1;
     const x = (seconds) => SIDE + (seconds / total) * (width - SIDE - 2);
     const share = (value) => this.log
       ? Math.log(Math.max(value, least) / least) / Math.log(most / least || 2)
@@ -115,19 +136,18 @@ class Curves {
     const y = (value) => height - FOOT - share(value) * (height - HEAD - FOOT);
     this.frame(pen, { width, height, least, most, x, marks }, colours);
     drawn.forEach((lines, side) => lines.forEach((line, part) => {
-      const now = sides[side].at;
       const style = { colour: side ? colours.line2 : colours.line1, dashed: side === 1, thin: part === 1 };
       this.line(pen, line.filter(([at]) => at > now), x, y, { ...style, alpha: 0.25 });
       this.line(pen, line.filter(([at]) => at <= now), x, y, { ...style, alpha: 1 });
     }));
-    const at = x(sides[0].at);
+    const at = x(now);
     pen.strokeStyle = colours.ink;
     pen.lineWidth = 1;
     pen.beginPath();
     pen.moveTo(at, HEAD);
     pen.lineTo(at, height - FOOT);
     pen.stroke();
-    this.readout(pen, drawn, { sides, width, total, x }, colours);
+    this.readout(pen, { drawn, sides }, { now, width, total, x }, colours);
   }
 
   /** The end of the axis: a round number above all values. */
@@ -162,27 +182,32 @@ class Curves {
     pen.globalAlpha = alpha;
     pen.strokeStyle = colour;
     pen.lineWidth = thin ? 1 : 2;
+    pen.lineJoin = "round";
     pen.setLineDash(dashed ? [5, 3] : []);
     pen.beginPath();
-    points.forEach(([at, value], index) => {
-      if (index) pen.lineTo(x(at), y(value));
-      else pen.moveTo(x(at), y(value));
-    });
-    if (points.length === 1) pen.lineTo(x(points[0][0]) + 2, y(points[0][1]));
+    let drawing = false;
+    for (const [at, value] of points) {
+      const known = Number.isFinite(value);
+      // One point alone is a short line.
+      if (known && !drawing) pen.moveTo(x(at) - 2, y(value));
+      if (known) pen.lineTo(x(at), y(value));
+      drawing = known;
+    }
     pen.stroke();
     pen.setLineDash([]);
     pen.globalAlpha = 1;
   }
 
   /** The values at the pointer, or else now. */
-  readout(pen, drawn, { sides, width, total, x }, colours) {
+  readout(pen, { drawn, sides }, { now, width, total, x }, colours) {
     const wanted = this.pointer === null
-      ? sides[0].at
+      ? now
       : ((this.pointer - SIDE) / (width - SIDE - 2)) * total;
     const parts = drawn.map((lines) => (drawn.length > 1 ? lines.slice(0, 1) : lines));
-    const texts = parts.map((lines) => lines.map((line) => {
+    const isDone = ({ done, places }) => done && sides.length > 1 && wanted > places.at(-1);
+    const texts = parts.map((lines, side) => isDone(sides[side]) ? "done" : lines.map((line) => {
       const before = line.filter(([at]) => at <= wanted).at(-1);
-      return before ? this.write(before[1]) : "–";
+      return before && Number.isFinite(before[1]) ? this.write(before[1]) : "–";
     }).join(" / "));
     const text = texts.join("  ·  ");
     pen.textAlign = "right";

@@ -41,7 +41,7 @@ class Lanes {
     return recent.reduce((sum, each) => sum + each.ends - each.begins, 0) / recent.length;
   }
 
-  /** The time that the axis shows: what the latest operations and commands took, in steps. */
+  /** The time that shows the latest operations and commands, in steps. */
   chooseSpan(clock, dies) {
     const first = Math.max(
       nthBefore(this.operations, 12 * dies, clock), nthBefore(this.commands, 96, clock),
@@ -52,13 +52,13 @@ class Lanes {
     return this.span;
   }
 
-  draw(frame, clock, colours, names) {
+  /** `clock` is now, at the right, and `span` what the axis shows, in ns. */
+  draw(frame, { clock, span }, colours, names) {
     const room = surface(this.canvas);
     if (!room) return;
     const { pen, width, height } = room;
     pen.clearRect(0, 0, width, height);
     const dies = frame.dies.length / 4;
-    const span = this.chooseSpan(clock, dies);
     const left = 64;
     const right = width - 16;
     const top = 14;
@@ -113,7 +113,7 @@ class Lanes {
       pen.fillRect(from, top + die * row, Math.max(1, to - from - 0.5), row - 1);
     }
     for (let die = 0; die < dies; die += 1) {
-      pen.fillStyle = colours[ACTIVITY_COLOURS[frame.dies[4 * die]]];
+      pen.fillStyle = colours[ACTIVITY_COLOURS[activityOf(frame, die, clock)]];
       pen.fillRect(right + 4, top + die * row, 10, row - 1);
     }
   }
@@ -130,9 +130,15 @@ function nthBefore(list, n, clock) {
   return first;
 }
 
-/** What the dies do now, in words. */
-function dieWords(frame) {
+/** What a die does at a moment. A drive that is done does nothing after its last operations. */
+function activityOf(frame, die, clock) {
+  const [activity, left] = frame.dies.subarray(4 * die);
+  return clock > frame.line + left ? 0 : activity;
+}
+
+/** What the dies do at a moment, in words. */
+function dieWords(frame, clock) {
   const counts = new Array(ACTIVITIES.length).fill(0);
-  for (let at = 0; at < frame.dies.length; at += 4) counts[frame.dies[at]] += 1;
+  for (let die = 0; 4 * die < frame.dies.length; die += 1) counts[activityOf(frame, die, clock)] += 1;
   return counts.map((count, n) => (count ? `${count} ${ACTIVITIES[n]}` : "")).filter(Boolean).join(", ");
 }

@@ -1,4 +1,7 @@
 // Time: play, stop, step, scrub, for all drives of the page together.
+//
+// All drives are at the same moment of the clock. The one that has done the fewest commands says where
+// on the timeline that is, so the timeline ends when the slowest drive has done everything.
 
 const AUTO = "auto";
 /** Speeds of the slider: by the chapter, or nanoseconds of the drive's clock a second. */
@@ -13,10 +16,16 @@ class Player {
     this.playing = false;
     this.speed = AUTO;
     this.before = null;
+    this.moment = 0;
+  }
+
+  /** The drive that has done the fewest commands; undefined without drives. */
+  get last() {
+    return [...this.drives].sort((a, b) => a.current.requests - b.current.requests)[0];
   }
 
   get at() {
-    return this.drives[0]?.current.requests ?? 0;
+    return this.last?.current.requests ?? 0;
   }
 
   get ended() {
@@ -29,22 +38,47 @@ class Player {
     this.before = now;
     if (!this.playing || !seconds) return;
     if (this.speed === AUTO) {
-      const requests = seconds * Math.max(AUTO_LEAST, this.timeline.pace(this.at));
-      for (const drive of this.drives) drive.run(requests);
+      this.run(seconds * Math.max(AUTO_LEAST, this.timeline.pace(this.at)));
     } else {
-      for (const drive of this.drives) drive.runFor(seconds * this.speed);
+      this.moment += seconds * this.speed;
+      for (const drive of this.drives) drive.runTo(this.moment);
     }
-    if (this.ended) this.playing = false;
+    if (this.ended) {
+      this.playing = false;
+      this.moment = this.latest();
+    }
+  }
+
+  /** Runs until the last drive has done `requests` more; the others run for the same time. */
+  run(requests) {
+    const [last] = this.drives.filter((drive) => !drive.done).sort((a, b) => a.current.requests - b.current.requests);
+    if (!last) return;
+    last.run(requests);
+    this.moment = Math.max(this.moment, last.current.line);
+    for (const drive of this.drives) drive.runTo(this.moment);
+  }
+
+  /** The latest moment of a drive. */
+  latest() {
+    return Math.max(0, ...this.drives.map((drive) => drive.current.line));
   }
 
   step(requests) {
     this.playing = false;
     if (requests < 0) this.seek(Math.max(0, this.at + requests));
-    else for (const drive of this.drives) drive.run(requests);
+    else this.run(requests);
   }
 
+  /** Goes to the moment at which all drives have done `requests`. */
   seek(requests) {
     for (const drive of this.drives) drive.seek(requests);
+    this.moment = this.latest();
+    this.catchUp();
+  }
+
+  /** Brings drives that are behind to the moment of the others. */
+  catchUp() {
+    for (const drive of this.drives) drive.catchUp(this.moment);
   }
 
   /** Runs all steps to their end. */
@@ -52,7 +86,7 @@ class Player {
     for (const drive of this.drives) {
       drive.twin.advance(Infinity);
       drive.refresh();
-      drive.target = drive.current.line;
     }
+    this.moment = this.latest();
   }
 }

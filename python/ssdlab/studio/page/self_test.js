@@ -12,14 +12,16 @@ const SELF_TESTS = {
     const { story, player } = studio;
     const chapters = new Set();
     for (let frames = 0; frames < 600 && !(story.compared && player.ended); frames += 1) {
-      for (const drive of player.drives) drive.run(Math.max(1, studio.timeline.commands / 400));
+      player.run(Math.max(1, studio.timeline.commands / 400));
       studio.settle();
       studio.draw(16 * frames);
       chapters.add($("chapter").textContent);
     }
     const { history, twin, current } = studio.drives[0];
     // What the curve of write amplification has, in each of its columns.
-    const [line] = linesOf(history.rows, "flash", studio.timeline, 100);
+    const { rows } = history;
+    const places = rows.map((row) => studio.timeline.secondsAt(row.commands));
+    const [line] = linesOf({ rows, places }, "flash", studio.timeline.seconds, 100);
     const flash = line.reduce((sum, [, value]) => sum + value, 0) / twin.description.unit_bytes;
     const lost = studio.drives[0].twin.results().filter(({ kind }) => kind === "power_cut");
     return {
@@ -47,7 +49,7 @@ const SELF_TESTS = {
       studio.open();
       const each = Math.ceil(FRAMES / names.length);
       for (let frames = 0; frames < each; frames += 1) {
-        for (const drive of studio.drives) drive.run(studio.timeline.commands / each);
+        studio.player.run(studio.timeline.commands / each);
         studio.draw(16 * frames);
         for (const drive of studio.drives) checkSums(drive, name ?? "free play", found);
         found.frames += 1;
@@ -70,6 +72,32 @@ const SELF_TESTS = {
     const [, first, , , again] = seen.map((each) => each.join("|"));
     return { name, equal: first === again, differs: first !== seen[0].join("|") };
   }),
+
+  /**
+   * Two drives at the same moments: their clocks in each frame, which of them is done when, and where
+   * on the axis each begins and ends its steps.
+   */
+  pair: (studio) => {
+    const { player, drives } = studio;
+    const seen = { frames: [], behind: 0 };
+    for (let frames = 0; frames < 400 && !player.ended; frames += 1) {
+      player.run(studio.timeline.commands / 300);
+      studio.draw(16 * frames);
+      if (drives.some((drive) => !drive.done && drive.current.line < player.moment)) seen.behind += 1;
+      seen.frames.push(drives.map(({ done, current: { requests } }) => [done, requests]));
+    }
+    const places = placesOf(drives, studio.timeline);
+    seen.ends = drives.map(({ current: { line } }) => line);
+    seen.places = places.map((each) => each.at(-1));
+    seen.clocks = drives.map((drive) => drive.part("clock").textContent);
+    seen.lasts = [player.at, $("position").textContent];
+    // The middle of the timeline is the same state, reached by going there.
+    studio.seek(Math.floor(studio.timeline.commands / 2));
+    studio.draw(0);
+    seen.half = [player.moment, ...drives.map(({ current: { line, requests } }) => [line, requests])];
+    seen.total = studio.timeline.seconds;
+    return seen;
+  },
 
   /** What the page shows for the rest of the link, and the link that it writes itself. */
   link: (studio) => {
@@ -116,7 +144,7 @@ const SELF_TESTS = {
     const times = [];
     for (let frames = 0; frames < 300; frames += 1) {
       const begin = performance.now();
-      for (const drive of studio.drives) drive.run(COMMANDS_A_FRAME);
+      studio.player.run(COMMANDS_A_FRAME);
       studio.draw(16 * frames);
       times.push(performance.now() - begin);
     }
@@ -127,18 +155,18 @@ const SELF_TESTS = {
 };
 
 function checkSums(drive, name, found) {
-  const { sums, current, twin } = drive;
+  const { current, twin, picture: { sums } } = drive;
   const dies = twin.description.dies;
   const pairs = {
     "valid units drawn and mapped": [sums.valid, current.mapped],
     "free superblocks drawn and counted": [sums.free, current.free],
     "flash writes drawn and counted": [sums.programmed, current.programmed],
-    "erases drawn and counted": [sums.erases * dies, twin.count(current, "erases")],
+    "erases drawn and counted": [sums.erases * dies, countOf(twin.description, current, "erases")],
   };
   for (const [what, [drawn, counted]] of Object.entries(pairs)) {
     if (drawn !== counted) found.differences.push(`${name} at ${current.requests}: ${what}: ${drawn}, ${counted}`);
   }
-  if (twin.count(current, "collection_moves")) found.moved += 1;
+  if (countOf(twin.description, current, "collection_moves")) found.moved += 1;
 }
 
 function selfTest(studio) {

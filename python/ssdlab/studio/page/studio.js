@@ -170,6 +170,7 @@ class Studio {
   /** Compares with the command line when the experiment has run. */
   settle() {
     if (!this.story?.settle(this.drives)) return;
+    this.player.catchUp();
     this.showEqual();
   }
 
@@ -185,8 +186,9 @@ class Studio {
       stepsOf(previous.steps.slice(0, -1), free.capacity, DATA.seed).length,
     );
     for (const drive of this.drives) drive.add(added);
+    this.player.catchUp();
     this.timeline = this.player.timeline = freeTimeline(stepsOf(free.steps, free.capacity, DATA.seed));
-    this.form.show(free, this.drives[0]?.current.step ?? 0);
+    this.form.show(free, this.player.last?.current.step ?? 0);
   }
 
   setTheme(theme) {
@@ -201,7 +203,7 @@ class Studio {
   restyle() {
     this.colours = themeColours();
     this.legends = null;
-    for (const drive of this.drives) drive.cells.forget();
+    for (const drive of this.drives) drive.picture.cells.forget();
   }
 
   play(wanted = !this.player.playing) {
@@ -297,13 +299,26 @@ class Studio {
     if (!this.drives.length) return;
     if (this.story) this.showChapter();
     const meaning = this.state.colour ?? this.story?.colourAt(this.player.at) ?? "valid";
-    const settings = { colours: this.colours, meaning, reduced: REDUCED.matches };
+    const { moment, at } = this.player;
+    const spanNs = this.span(moment);
+    const settings = { colours: this.colours, meaning, reduced: REDUCED.matches, moment, spanNs };
     for (const drive of this.drives) drive.draw(settings, now);
     const seconds = (commands) => this.timeline.secondsAt(commands);
-    const sides = this.drives.map(({ history, current }) => ({ rows: history.rows, at: seconds(current.requests) }));
+    const places = placesOf(this.drives, this.timeline);
+    const sides = this.drives.map(({ history, done }, side) => (
+      { rows: history.rows, places: places[side], done }
+    ));
     const marks = this.story ? this.story.chapters.map(({ from }) => seconds(from)) : [];
-    for (const curve of this.curves) curve.draw(sides, this.timeline, marks, this.colours);
+    const axis = { at: seconds(at), total: this.timeline.seconds, marks };
+    for (const curve of this.curves) curve.draw(sides, axis, this.colours);
     this.drawControls(meaning);
+  }
+
+  /** The part of the past that the commands and dies of all drives show: of the slowest at work. */
+  span(moment) {
+    const working = this.drives.filter((drive) => !drive.done);
+    const shown = working.length ? working : this.drives;
+    return Math.max(...shown.map(({ lanes, twin }) => lanes.chooseSpan(moment, twin.description.dies)));
   }
 
   drawControls(meaning) {
@@ -318,36 +333,15 @@ class Studio {
       ? `${this.story ? "as the scene" : "automatic"}`
       : `${time(speed)} a second`;
     $("colour").value = meaning;
-    if (!this.story && this.step !== this.drives[0].current.step) {
-      this.step = this.drives[0].current.step;
+    if (!this.story && this.step !== this.player.last.current.step) {
+      this.step = this.player.last.current.step;
       this.form.mark(this.step);
     }
     if (this.legends !== meaning) {
       this.legends = meaning;
-      for (const drive of this.drives) showLegends(drive, meaning, this.colours);
+      for (const { picture } of this.drives) picture.showLegends(meaning, this.colours);
     }
   }
-}
-
-function showLegends(drive, meaning, colours) {
-  const show = (name, entries, more = "") => {
-    const place = drive.view.querySelector(`[data-legend="${name}"]`);
-    place.replaceChildren(...entries.map(([text, colour, frame]) => {
-      const key = document.createElement("span");
-      key.className = frame ? "key frame" : "key";
-      const box = document.createElement("i");
-      box.style[frame ? "borderColor" : "backgroundColor"] = colour;
-      key.append(box, text);
-      return key;
-    }), more);
-  };
-  show("lanes", [
-    ["read", colours.read], ["write, program", colours.program], ["read for collection", colours.gather],
-    ["erase", colours.erase], ["flush", colours.flush], ["TRIM", colours.trim],
-  ]);
-  const states = [["open", colours.ink, true], ["victim", colours.collection, true], ["free", colours.grid, true]];
-  show("cells", [...legendOf(meaning, colours), ...states], "The filled part is valid.");
-  show("causes", CAUSE_COUNTERS.map(([cause]) => [CAUSE_WORDS[cause], colours[cause]]));
 }
 
 function start() {

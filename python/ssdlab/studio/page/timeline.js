@@ -50,6 +50,18 @@ class Timeline {
   }
 }
 
+/**
+ * The seconds of the timeline at which each row of these drives ends. All drives have the same time
+ * axis: a moment of the clock is where the drive that has done the fewest commands is then. So the
+ * curves of a faster drive end before those of a slower one.
+ */
+function placesOf(drives, timeline) {
+  if (drives.length === 1) return [drives[0].history.rows.map((row) => timeline.secondsAt(row.commands))];
+  const commandsAt = (ns) =>
+    Math.min(...drives.map(({ history, current }) => history.commandsAt(ns, current)));
+  return drives.map(({ history }) => history.rows.map((row) => timeline.secondsAt(commandsAt(row.end))));
+}
+
 /** Seconds as 1:05. */
 function minutes(seconds) {
   const all = Math.round(seconds);

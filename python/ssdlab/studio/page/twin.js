@@ -117,10 +117,4 @@ class Twin {
     return this.module.json("studio_results", this.handle);
   }
 
-  /** A counter of a frame by its name. */
-  count(frame, name) {
-    const index = this.description.counters.indexOf(name);
-    if (index < 0) throw new Error(`the module does not count ${name}`);
-    return frame.counters[index];
-  }
 }
