@@ -104,19 +104,24 @@ class _Comparison:
         return min(self.splitting, statistics.median(forward) - statistics.median(self.whole))
 
     @property
+    def exceeds_commands(self) -> bool:
+        """Whether the pieces take significantly longer than the same commands in order."""
+        return _is_longer(self.pieces, self.commands)
+
+    @property
     def cause(self) -> str | None:
         """The cause of most of the additional time, if the file is significantly slower.
 
         For conflicts, it must also be significantly slower than with the same commands in order.
-        None if look-ups may take as long as conflicts, or if it depends on the order in which the
-        commands are read.
+        None if it is not, if look-ups may take as long as conflicts, or if the cause depends on the
+        order in which the commands are read.
         """
         if self.ratio < SLOWDOWN_MIN or not _is_longer(self.pieces, self.whole):
             return NONE
         if self.excess <= 2 * self.splitting:
             return SPLITTING if self.excess <= 2 * self.least_splitting else None
-        if not _is_longer(self.pieces, self.commands):
-            return SPLITTING
+        if not self.exceeds_commands:
+            return None
         return CONFLICTS if self.excess > 2 * (self.splitting + self.distant) else None
 
 
@@ -356,6 +361,8 @@ def _why(comparison: _Comparison) -> str:
             f" if it is read backwards, and {comparison.least_splitting:.3g} ms forward. Backwards "
             "they may meet on dies as the pieces do, or read-ahead hides their cost forward"
         )
+    elif comparison.cause is None and not comparison.exceeds_commands:
+        why += ", and the repeats vary by more than the difference"
     elif comparison.cause is None:
         why += (
             f". At queue depth 1, where commands do not conflict, distant pieces take "
