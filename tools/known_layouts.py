@@ -137,12 +137,11 @@ def random_twin(seed: int) -> Twin:
 
 
 def irregular_layouts() -> dict[str, Twin]:
-    """Ten twins without a regular stripe, by the reason."""
+    """Nine twins without a regular stripe, by the reason."""
     fine = Twin(chunk=4, page=16)  # the write order alone decides the die of a unit
     return {
         "one die": Twin(1, 1),
         "a link slower than a die": Twin(4, 4, read=(25.0,), link=80),
-        "channels slower than the dies behind them": Twin(4, 4, read=(15.0,), channel=200),
         "two planes in each unit, by chance": replace(fine, order=_planes(8, 2)),
         "four planes in each unit, by chance": replace(fine, channels=8, order=_planes(8, 4)),
         "a period of 604 KiB": replace(fine, dies=2, order=_period_151),

@@ -87,11 +87,13 @@ def score_stripe(drive: RandomDrive) -> dict[str, Score]:
     """Chunk and number of dies."""
     conclusion = run(drive, stripe, stripe_analysis, stripe.Plan(1024 * MIB, 2, 4096, drive.seed))
     findings, shape = conclusion.findings, drive.describe()
-    if findings["units"].value is None:
-        return {"stripe": (UNDETERMINED, conclusion.verdict)}
-    truth = shape["chunk_bytes"] // 1024, shape["dies"]
-    got = findings["chunk_kib"].value, findings["units"].value
-    return {"stripe": (EXACT if got == truth else WRONG, f"{got}, truth {truth}")}
+    truths = {"chunk_kib": shape["chunk_bytes"] / 1024, "units": shape["dies"]}
+    scores = {}
+    for name, truth in truths.items():
+        value = findings[name].value
+        word = UNDETERMINED if value is None else EXACT if value == truth else WRONG
+        scores[f"stripe {name}"] = word, f"{value}, truth {truth}; {conclusion.verdict}"
+    return scores
 
 
 def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:

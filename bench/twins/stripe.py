@@ -59,7 +59,7 @@ def regular_twins(count: int) -> None:
 
 
 def irregular_twins() -> None:
-    """Runs `stripe` on the ten twins without a regular stripe."""
+    """Runs `stripe` on the nine twins without a regular stripe."""
     named, slowest = 0, 0.0
     for seed, (name, twin) in enumerate(irregular_layouts().items()):
         found, seconds = run_stripe(twin.open(SMALL, NOISE, seed), SMALL, seed)

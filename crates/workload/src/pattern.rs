@@ -61,17 +61,19 @@ pub struct ListedRequest {
     pub offset_bytes: u64,
     /// Length in bytes.
     pub length_bytes: u64,
-    /// Hint of a write; ignored for a read.
+    /// Hint of a write, which a read ignores; or that the request is a read.
     pub hint: ListedHint,
 }
 
-/// The hint of a listed write.
+/// The hint of a listed write; or a read among the writes of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListedHint {
     /// No hint.
     #[serde(rename = "nothing")]
     None,
+    /// The request is a read, whatever the job's operation.
+    Read,
     /// The write replaces content of a file in place.
     Overwrite,
     /// The write appends to a file whose previous block contains this byte.
@@ -84,7 +86,7 @@ pub enum ListedHint {
 impl From<ListedHint> for Hint {
     fn from(hint: ListedHint) -> Self {
         match hint {
-            ListedHint::None => Self::None,
+            ListedHint::None | ListedHint::Read => Self::None,
             ListedHint::Overwrite => Self::Overwrite,
             ListedHint::AppendAfter(byte) => Self::AppendAfter(Lba::new(byte / LBA_BYTES)),
             ListedHint::Stream(number) => Self::Stream(number),

@@ -5,7 +5,7 @@ use ssdlab_time::Nanos;
 
 use crate::mix::{OpMix, SizeMix};
 use crate::trace::{ReplayArea, TraceRequests};
-use crate::{HintKind, Job, ListedRequest, Pattern, PatternArea, PatternKind, Sync};
+use crate::{HintKind, Job, ListedHint, ListedRequest, Pattern, PatternArea, PatternKind, Sync};
 
 /// Requests between the announcement of a request and its submission. The first ones of a job are
 /// not announced.
@@ -237,6 +237,9 @@ impl Generator {
         self.next = (self.next + 1) % self.list.len();
         request.lba = Lba::from_bytes(listed.offset_bytes);
         request.blocks = (listed.length_bytes / LBA_BYTES) as u32;
+        if listed.hint == ListedHint::Read {
+            (request.op, request.durable) = (Op::Read, false);
+        }
         if request.op == Op::Write {
             request.hint = listed.hint.into();
         }

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-WriteHint: TypeAlias = Literal["nothing", "overwrite"] | dict[str, int]
+WriteHint: TypeAlias = Literal["nothing", "overwrite", "read"] | dict[str, int]
 
 _Fields = TypeVar("_Fields", bound=msgspec.Struct)
 
@@ -45,7 +45,8 @@ class Listed(_Kind, frozen=True, tag="listed"):
     """The requests of a list, in order: offset and length in bytes, and the hint of a write.
 
     Hints: "nothing", "overwrite", {"after": offset of any byte of the block that this write
-    continues}, {"stream": number}. The job's `block_bytes` is the length of the longest request.
+    continues}, {"stream": number}. "read" makes the request a read in a job of writes. The job's
+    `block_bytes` is the length of the longest request.
     """
 
     list: tuple[tuple[int, int, WriteHint], ...]

@@ -46,9 +46,10 @@ def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[
     yield from _interface(profile, results)
     for measurement in results:
         chunk, units = measurement.number("chunk_kib"), measurement.number("units")
-        if measurement.experiment == "stripe" and chunk is not None and units is not None:
+        if measurement.experiment == "stripe" and chunk is not None:
             yield _exact("ftl.chunk", f"{chunk:g} KiB")
-            yield from _dies(profile, int(units), measurement.where)
+            if units is not None:
+                yield from _dies(profile, int(units), measurement.where)
         yield from _first_buffer(measurement)
         if measurement.number("slc_mib") == 0 and get_value(profile, SLC) is not None:
             yield _exact(SLC, None)

@@ -64,6 +64,21 @@ def test_conflicts_must_exceed_what_distant_pieces_cost_where_nothing_conflicts(
     assert (expected is None) == ("queue depth 32 (cause undetermined)" in conclusion.verdict)
 
 
+@pytest.mark.parametrize(("forward_ms", "expected"), [(12.0, "request splitting"), (5.0, None)])
+def test_commands_that_are_slow_backwards_only_do_not_show_splitting(
+    forward_ms: float, expected: str | None
+) -> None:
+    # At depth 32, pieces and commands that are read backwards take 10 ms more than one piece.
+    slow: Repeats = ((12.0, 12.0), (14.0, 14.0))
+    forward: Repeats = ((), (forward_ms, forward_ms))
+    whole: Repeats = ((5.0, 5.0), (4.0, 4.0))
+    times = {("worst", 256): slow, ("in order", 256): slow, ("in order", 1): whole}
+    conclusion = conclude(_evidence({**times, ("forward", 256): forward}))
+    cause = conclusion.findings["cause_depth_32"]
+    assert cause.value == expected
+    assert (expected is None) == (f"{forward_ms - 4:.3g} ms forward" in cause.why)
+
+
 def test_time_that_the_commands_take_on_a_contiguous_file_too_is_splitting() -> None:
     slow: Repeats = ((30.0, 31.0), (4.0, 4.1))
     times = {("worst", 256): slow, ("in order", 1): FAST, ("in order", 256): slow}
@@ -139,7 +154,9 @@ def test_conflicts_must_exceed_the_variation_of_the_same_commands() -> None:
         ("in order", 1): FAST,
         ("in order", 256): (FAST[0], (3.0, 12.0)),
     }
-    assert conclude(_evidence(times)).findings["cause"].value == "request splitting"
+    cause = conclude(_evidence(times)).findings["cause"]
+    assert cause.value is None
+    assert "the repeats vary by more than the difference" in cause.why
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,8 @@ def test_each_layout_is_read_in_turn_with_the_same_commands_in_order(
     references = [row["value"] for row in evidence.steps("in order") if row["stage"] == 2]
     assert sorted(references) == [1] * 4 + [256] * 4
     reads = [row for row in evidence.steps() if row["phase"] in {"worst", "random", "in order"}]
+    forward = [(row["value"], row["queue_depth"]) for row in evidence.steps("forward")]
+    assert forward == [(256, 32)] * 4, "only where a cause is derived; for two gaps, twice"
     assert {row["bytes"] for row in reads} == {8 * MIB}
     assert {row["block_bytes"] for row in reads if row["value"] == 16} == {256 * KIB}
     assert {row["block_bytes"] for row in reads if row["value"] == 256} == {32 * KIB}

@@ -152,7 +152,7 @@ def test_a_run_on_a_block_device_resumes_after_an_interrupt(
     assert [row for row in steps if row["phase"] == "fill"] == before["steps"].to_pylist()[:1]
     keys = [(row["phase"], row["stage"], row["case"], row["value"]) for row in steps]
     reads = [key for key in keys if key[0] not in {"fill", "flush"}]
-    assert len(reads) == len(set(reads)) == 2 * (2 * 3 + 2)
+    assert len(reads) == len(set(reads)) == 2 * (2 * 3 + 1 + 2)
 
 
 def test_a_file_system_that_cannot_collapse_ranges_is_refused_early(

@@ -2,7 +2,7 @@
 
 use ssdlab_device::{Hint, Lba, Op, Request};
 use ssdlab_uring::NullDevice;
-use ssdlab_workload::{HintKind, Job, ListedHint, ListedRequest, PatternKind};
+use ssdlab_workload::{HintKind, Job, ListedHint, ListedRequest, PatternKind, Sync};
 
 use crate::recorded;
 
@@ -73,6 +73,32 @@ fn listed_requests_are_submitted_in_order_with_their_lengths_and_hints() {
     }
     let long = Job { block_bytes: 4096, ..job(Op::Write) };
     assert!(long.check(&NullDevice::new(32)).unwrap_err().to_string().contains("[0, 8192]"));
+}
+
+#[test]
+fn a_listed_read_among_writes_is_a_read_and_not_durable() {
+    let list = vec![
+        listed(65536, 4096, ListedHint::None),
+        listed(0, 4096, ListedHint::Read),
+        listed(8192, 4096, ListedHint::Read),
+    ];
+    let job = Job {
+        pattern: PatternKind::Listed { list },
+        length_bytes: 1 << 20,
+        block_bytes: 4096,
+        amount_bytes: 4 * 4096,
+        sync: Sync::Durable,
+        ..Job::new(Op::Write)
+    };
+    let (_, requests) = recorded(&mut NullDevice::new(32), &job);
+    let requests = requests.iter().map(|each| (each.op, each.lba.get(), each.durable));
+    let expected = [
+        (Op::Write, 128, true),
+        (Op::Read, 0, false),
+        (Op::Read, 16, false),
+        (Op::Write, 128, true),
+    ];
+    assert_eq!(requests.collect::<Vec<_>>(), expected);
 }
 
 #[test]

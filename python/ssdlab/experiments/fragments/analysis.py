@@ -4,6 +4,10 @@ The additional read time of a file in pieces has two parts. The time that the sa
 on a contiguous file is request splitting: there are more commands, each with a round trip to the
 drive. The drive causes the remaining time: reads of pieces on the same die wait for each other.
 
+The commands are read backwards, because read-ahead would hide their cost, and forward. Backwards,
+they may meet on dies as the pieces do; forward, they may cost less than those of the pieces. So at
+most the former is splitting, and at least the latter.
+
 A drive that looks up its map in flash also takes longer for distant pieces, without any conflict.
 Depth 1 shows how much longer, since nothing conflicts there. At greater depths look-ups overlap, so
 that time is an upper bound.
@@ -29,6 +33,7 @@ CONFLICTS: Final = "die conflicts"
 SPLITTING: Final = "request splitting"
 NONE: Final = "none"
 _IN_ORDER: Final = "in order"
+_FORWARD: Final = "forward"
 _MEMORY: Final = "memory"
 _WIDEST: Final = 1.5  # of upper and lower bound, for a slowdown that counts as determined
 
@@ -40,8 +45,9 @@ _NOT_THE_DRIVE: Final = frozenset({"virtual", "busy-host", "stolen-time", "compo
 class _Case:
     """Identifies reads that repeat each other: what was read, in which layout and queue depth.
 
-    `kind` is "pieces", "commands" (a contiguous file, read with the same commands), "whole" (a
-    contiguous file in one piece), or "memory" (a loop device over memory; without a gap).
+    `kind` is "pieces", "commands" (a contiguous file, read with the same commands backwards),
+    "forward" (the same from start to end), "whole" (a contiguous file in one piece), or "memory" (a
+    loop device over memory; without a gap).
     """
 
     kind: str
@@ -59,7 +65,8 @@ class _Comparison:
     """Read times of a layout at a queue depth, and of its reference reads, in ms per repeat.
 
     `host` is the host's part of the additional time, or None if it was not measured. `distant` is
-    the time that the pieces take longer than the same commands in order at depth 1.
+    the time that the pieces take longer than the same commands in order at depth 1. `forward` is
+    empty at depth 1, and in runs of older versions.
     """
 
     gap: str
@@ -69,6 +76,7 @@ class _Comparison:
     commands: list[float]
     whole: list[float]
     host: float | None
+    forward: list[float]
     distant: float = 0.0
 
     @property
@@ -90,16 +98,30 @@ class _Comparison:
         return statistics.median(self.commands) - statistics.median(self.whole)
 
     @property
+    def least_splitting(self) -> float:
+        """The time that the same commands add forward, if that is less than backwards."""
+        forward = self.forward or self.commands
+        return min(self.splitting, statistics.median(forward) - statistics.median(self.whole))
+
+    @property
+    def exceeds_commands(self) -> bool:
+        """Whether the pieces take significantly longer than the same commands in order."""
+        return _is_longer(self.pieces, self.commands)
+
+    @property
     def cause(self) -> str | None:
         """The cause of most of the additional time, if the file is significantly slower.
 
         For conflicts, it must also be significantly slower than with the same commands in order.
-        None if look-ups may take as long as conflicts.
+        None if it is not, if look-ups may take as long as conflicts, or if the cause depends on the
+        order in which the commands are read.
         """
         if self.ratio < SLOWDOWN_MIN or not _is_longer(self.pieces, self.whole):
             return NONE
-        if self.excess <= 2 * self.splitting or not _is_longer(self.pieces, self.commands):
-            return SPLITTING
+        if self.excess <= 2 * self.splitting:
+            return SPLITTING if self.excess <= 2 * self.least_splitting else None
+        if not self.exceeds_commands:
+            return None
         return CONFLICTS if self.excess > 2 * (self.splitting + self.distant) else None
 
 
@@ -164,6 +186,8 @@ def _case_of(step: Mapping[str, Any], layout_step: Mapping[str, Any] | None) -> 
     gap, degree = layout_step["phase"], int(layout_step["value"])
     if step["phase"] == gap:
         return _Case("pieces", gap, degree, depth)
+    if step["phase"] == _FORWARD:
+        return _Case("forward", gap, degree, depth)
     if step["phase"] == _IN_ORDER:
         return _Case("whole" if step["value"] == 1 else "commands", gap, degree, depth)
     return None
@@ -267,7 +291,8 @@ def _comparison(times: Times, gap: str, depth: int, evidence: Evidence) -> _Comp
         if min(len(pieces), len(commands), len(whole)) >= repeats:
             one, many = (_host_ms(times, each, depth, evidence) for each in (1, degree))
             host = None if one is None or many is None else many - one
-            return _Comparison(gap, degree, depth, pieces, commands, whole, host)
+            forward = times.get(_Case("forward", gap, degree, depth), [])
+            return _Comparison(gap, degree, depth, pieces, commands, whole, host, forward)
     return None
 
 
@@ -331,7 +356,14 @@ def _why(comparison: _Comparison) -> str:
         f"{comparison.degree} pieces take {comparison.excess:.3g} ms more than one; the same "
         f"commands on a contiguous file take {comparison.splitting:.3g} ms more"
     )
-    if comparison.cause is None:
+    if comparison.cause is None and comparison.excess <= 2 * comparison.splitting:
+        why += (
+            f" if it is read backwards, and {comparison.least_splitting:.3g} ms forward. Backwards "
+            "they may meet on dies as the pieces do, or read-ahead hides their cost forward"
+        )
+    elif comparison.cause is None and not comparison.exceeds_commands:
+        why += ", and the repeats vary by more than the difference"
+    elif comparison.cause is None:
         why += (
             f". At queue depth 1, where commands do not conflict, distant pieces take "
             f"{comparison.distant:.3g} ms more than these commands: the drive may look up its map "

@@ -20,6 +20,8 @@ COMMAND: Final = 256 * KIB
 """The largest read command of the study's drives, inferred from its read times."""
 ALIGNMENT: Final = 4 * KIB
 """Offsets of pieces are multiples of a file system block."""
+JITTER: Final = 0.06
+"""Less than the gaps between ten draws."""
 
 Pieces = tuple[tuple[int, int], ...]
 """(offset, length) in bytes, in the order of the file."""
@@ -71,9 +73,11 @@ class Layout:
 def spread(draw: int, count: int) -> int:
     """The place of a draw among `count` places: few draws already cover all of them evenly.
 
-    Multiples of the golden ratio, modulo 1, leave gaps of nearly equal length.
+    Multiples of the golden ratio, modulo 1, leave gaps of nearly equal length. A random part of up
+    to `JITTER` keeps them from being all in every second row of dies, or on pages of one type.
     """
-    return int(draw * (math.sqrt(5) - 1) / 2 % 1 * count)
+    jitter = JITTER * random.Random(f"draw {draw}").random() if draw else 0.0
+    return int((draw * (math.sqrt(5) - 1) / 2 + jitter) % 1 * count)
 
 
 def shifted(pieces: Pieces, by: int) -> Pieces:

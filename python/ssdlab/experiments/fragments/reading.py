@@ -14,6 +14,8 @@ from ssdlab.units import format_size
 
 FILL_DEPTH: Final = 4
 IN_ORDER: Final = "in order"
+FORWARD: Final = "forward"
+"""The same commands as in `IN_ORDER`, from start to end."""
 MEMORY: Final = "memory"
 
 
@@ -35,23 +37,33 @@ class FileRead:
     pieces: Pieces
 
 
-def reference_reads(layout: Layout, region: Region, offset: int = 0) -> tuple[FileRead, FileRead]:
-    """Reads of the window at `offset`: in one piece, and with the commands of the layout."""
+def reference_reads(layout: Layout, region: Region, offset: int = 0) -> tuple[FileRead, ...]:
+    """Reads of the window at `offset`: in one piece, and with the commands of the layout.
+
+    The latter are read backwards and forward: in either order, commands may meet on a die.
+    """
     one_piece = Layout(layout.gap, 1, layout.distance)
+    backwards = contiguous(layout.degree, offset)
     return (
         FileRead(IN_ORDER, one_piece, region, contiguous(1, offset)),
-        FileRead(IN_ORDER, layout, region, contiguous(layout.degree, offset)),
+        FileRead(IN_ORDER, layout, region, backwards),
+        FileRead(FORWARD, layout, region, tuple(reversed(backwards))),
     )
 
 
 def read_in_turn(
     session: RunSession, plan: Plan, stage: int, reads: Callable[[int], Sequence[FileRead]]
 ) -> None:
-    """Runs all `reads` in turn, for each repeat and depth, so that drift affects all equally."""
+    """Runs all `reads` in turn, for each repeat and depth, so that drift affects all equally.
+
+    Forward reads are only needed where a cause is derived, at depths at which commands can meet.
+    """
     for repeat in range(plan.repeats):
         for depth in plan.depths:
             for file_read in reads(repeat):
-                _read(session, file_read, stage, repeat, depth)
+                is_needed = depth > 1 and file_read.layout.degree == max(plan.degrees)
+                if file_read.phase != FORWARD or is_needed:
+                    _read(session, file_read, stage, repeat, depth)
 
 
 def _read(session: RunSession, file_read: FileRead, stage: int, repeat: int, depth: int) -> None:
@@ -64,7 +76,7 @@ def _read(session: RunSession, file_read: FileRead, stage: int, repeat: int, dep
         amount_bytes=WINDOW,
         queue_depth=depth,
     )
-    parts = "pieces" if file_read.phase != IN_ORDER else "adjacent parts"
+    parts = "adjacent parts" if file_read.phase in {IN_ORDER, FORWARD} else "pieces"
     label = f"reading {format_size(WINDOW)} in {layout.degree} {parts}, queue depth {depth}"
     case = f"depth {depth}"
     step = Step(file_read.phase, label, "read", stage, repeat, case=case, value=layout.degree)

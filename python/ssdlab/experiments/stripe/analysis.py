@@ -10,7 +10,16 @@ from typing import Any, Final
 
 from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
-from ssdlab.experiments.stripe.probes import KIB, Probe, ProbeResult, probe_result, run_procedure
+from ssdlab.analysis.latency import OPS
+from ssdlab.experiments.stripe.probes import (
+    BETWEEN_WRITES,
+    KIB,
+    Probe,
+    ProbeResult,
+    probe_result,
+    result_with_writes,
+    run_procedure,
+)
 from ssdlab.experiments.stripe.search import Layout, search
 from ssdlab.records import Finding
 
@@ -34,15 +43,20 @@ def conclude(evidence: Evidence) -> Conclusion:
 
 def _results(evidence: Evidence) -> dict[str, list[ProbeResult]]:
     """The recorded results of each probe by its name, in the order of the run."""
-    latency = evidence.tables["latency"]
-    owner = latency["step"].to_numpy()
-    values, counts = latency["latency_ns"].to_numpy(), latency["count"].to_numpy()
     results: dict[str, list[ProbeResult]] = {}
-    for step in evidence.steps("read"):
-        own = owner == step["step"]
-        if own.any():
-            result = probe_result(seconds_of(step), step["bytes"], values[own], counts[own])
-            results.setdefault(step["case"], []).append(result)
+    whole, by_op = evidence.tables["latency"], evidence.tables["interval_latency"]
+    reads = by_op.filter(by_op["op"].to_numpy() == OPS.index("read"))
+    for phase, table, shape in (
+        ("read", whole, probe_result),
+        (BETWEEN_WRITES, reads, result_with_writes),
+    ):
+        owner = table["step"].to_numpy()
+        values, counts = table["latency_ns"].to_numpy(), table["count"].to_numpy()
+        for step in evidence.steps(phase):
+            own = owner == step["step"]
+            if own.any():
+                result = shape(seconds_of(step), step["bytes"], values[own], counts[own])
+                results.setdefault(step["case"], []).append(result)
     return results
 
 
@@ -73,7 +87,7 @@ def _rows(evidence: Evidence, results: dict[str, list[ProbeResult]]) -> list[dic
 
 
 def _findings(layout: Layout) -> dict[str, Finding]:
-    if layout.chunk is None or layout.stripe is None or layout.rates is None:
+    if layout.chunk is None or layout.rates is None:
         irregular = "no regular stripe was found"
         sizes = {name: _number(None, "KiB", irregular) for name in ("chunk_kib", "stripe_kib")}
         return {
@@ -81,20 +95,35 @@ def _findings(layout: Layout) -> dict[str, Finding]:
             "units": _number(None, "", irregular),
             "regular": Finding(value=False, unit="", low=None, high=None, why=layout.why),
         }
-    chunk, stripe, rates = layout.chunk / KIB, layout.stripe / KIB, layout.rates
+    chunk, rates = layout.chunk / KIB, layout.rates
     chunk_why = (
         f"an address {chunk:.0f} KiB further is on another unit, one 4 KiB before it is not: two "
         f"units read {rates.both:.4g} MiB/s, one {rates.alone:.4g}"
     )
+    regular = Finding(value=True, unit="", low=None, high=None, why=layout.why)
+    if layout.stripe is None:
+        assumed = "; this assumes that consecutive chunks are on different channels"
+        return {
+            "chunk_kib": _number(chunk, "KiB", chunk_why + assumed),
+            "stripe_kib": _number(None, "KiB", layout.why),
+            "units": _number(None, "", layout.why),
+            "regular": regular,
+        }
+    stripe = layout.stripe / KIB
     stripe_why = (
         f"reads {stripe:.0f} KiB apart wait in one queue, reads at its divisors do not: "
         f"{rates.alone:.4g} MiB/s on one unit, {rates.best:.4g} on all"
     )
+    if layout.period is not None:
+        stripe_why = (
+            f"reads {layout.period // KIB} KiB apart wait for one channel, and {stripe:.0f} KiB "
+            "apart for the programs of one die"
+        )
     return {
         "chunk_kib": _number(chunk, "KiB", chunk_why),
         "stripe_kib": _number(stripe, "KiB", stripe_why),
         "units": _number(layout.units, "", "chunks in a stripe"),
-        "regular": Finding(value=True, unit="", low=None, high=None, why=layout.why),
+        "regular": regular,
     }
 
 
@@ -104,8 +133,14 @@ def _number(value: float | None, unit: str, why: str) -> Finding:
 
 
 def _sentence(layout: Layout) -> str:
-    if layout.chunk is None or layout.stripe is None:
+    if layout.chunk is None:
         return f"No regular stripe was found: {layout.why}."
+    if layout.stripe is None:
+        count = 0 if layout.period is None else layout.period // layout.chunk
+        return (
+            f"Chunks of {layout.chunk // KIB} KiB on {count} channels or dies in turn, and the "
+            f"number of dies is not determined: {layout.why}."
+        )
     return (
         f"A stripe of {layout.stripe // KIB} KiB: chunks of {layout.chunk // KIB} KiB on "
         f"{layout.units} units in turn."

@@ -9,17 +9,22 @@ files (FAST '24), and pairs of reads at growing distance (Chen, Lee and Zhang, H
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab.device import Aligned, Extents, Job, Outcome
+from ssdlab.device import Aligned, Extents, Job, Listed, Outcome, WriteHint
 from ssdlab.experiments.stripe.parameters import Stripe
 from ssdlab.experiments.stripe.probes import (
+    BETWEEN_WRITES,
     DEPTH,
     Probe,
     ProbeResult,
+    Writes,
     probe_result,
+    result_with_writes,
     run_procedure,
 )
 from ssdlab.experiments.stripe.search import search
@@ -38,6 +43,8 @@ REPEATS: Final = 3
 QUICK_REPEATS: Final = 2
 ADDRESSES_MAX: Final = 4096
 """The most addresses in a probe with two offsets; more would only lengthen the list."""
+LISTED_MAX: Final = 256
+"""The most writes in the list of a probe with writes, which is repeated."""
 PROBES: Final = 160
 """Approximate number of probes in a search, for the forecast of the run's duration."""
 
@@ -58,8 +65,8 @@ class Plan:
 
     @property
     def write_bytes(self) -> int:
-        """Bytes of the region."""
-        return self.size
+        """The region, and as much between reads if channels may be slower than their dies."""
+        return 2 * self.size
 
     def parameters(self) -> dict[str, Any]:
         """The parameters for the manifest and the result."""
@@ -116,14 +123,17 @@ def _search(session: RunSession, plan: Plan) -> None:
         repeat = counts[probe.name]
         counts[probe.name] += 1
         label, value = f"reading {probe.name}", probe.period / KIB
-        step = Step("read", label, "random", repeat=repeat, case=probe.name, value=value)
-        return _result(session.run(step, job_of(probe, plan, counts.total())))
+        phase = "read" if probe.writes is None else BETWEEN_WRITES
+        step = Step(phase, label, "random", repeat=repeat, case=probe.name, value=value)
+        return _result(probe, session.run(step, job_of(probe, plan, counts.total())))
 
     run_procedure(search(plan.size, plan.repeats), measure_probe)
 
 
 def job_of(probe: Probe, plan: Plan, seed: int) -> Job:
     """The job of a probe; `seed` differs between repeats, so that they read other addresses."""
+    if probe.writes is not None:
+        return _job_with_writes(probe, probe.writes, plan)
     amount = min(plan.reads * probe.block_bytes, AMOUNT_MAX)
     pattern: Aligned | Extents = Aligned(probe.period)
     base, size = probe.area or (0, plan.size)
@@ -131,8 +141,13 @@ def job_of(probe: Probe, plan: Plan, seed: int) -> Job:
     if len(probe.offsets) > 1:
         periods = size // probe.period
         count = min(periods, ADDRESSES_MAX // len(probe.offsets))
-        # From all of the area: its parts may differ in speed.
-        starts = [base + number * periods // count * probe.period for number in range(count)]
+        # From all of the area, because its parts may differ in speed; not at equal distances, which
+        # could be those of pages of one type.
+        stream = random.Random(f"{plan.seed + seed}, addresses")
+        starts = [
+            base + (number * periods + stream.randrange(periods)) // count * probe.period
+            for number in range(count)
+        ]
         extents = [(start + at, probe.block_bytes) for start in starts for at in probe.offsets]
         offset, length, pattern = 0, plan.size, Extents(tuple(extents), random=True)
     return Job(
@@ -147,6 +162,30 @@ def job_of(probe: Probe, plan: Plan, seed: int) -> Job:
     )
 
 
-def _result(outcome: Outcome) -> ProbeResult:
+def _job_with_writes(probe: Probe, writes: Writes, plan: Plan) -> Job:
+    """A job that writes a block and reads some addresses in turn, again and again."""
+    start, length = writes.area
+    base = 0 if probe.area is None else probe.area[0]
+    reads = itertools.cycle(base + offset for offset in probe.offsets)
+    requests: list[tuple[int, int, WriteHint]] = []
+    for number in range(min(LISTED_MAX, length // writes.block_bytes)):
+        requests.append((start + number * writes.block_bytes, writes.block_bytes, "nothing"))
+        requests += [(next(reads), probe.block_bytes, "read") for _ in range(writes.reads)]
+    share = (writes.block_bytes + writes.reads * probe.block_bytes) / writes.block_bytes
+    return Job(
+        op="write",
+        pattern=Listed(tuple(requests)),
+        length_bytes=plan.size,
+        block_bytes=max(writes.block_bytes, probe.block_bytes),
+        amount_bytes=round(writes.amount * share),
+        queue_depth=probe.depth,
+    )
+
+
+def _result(probe: Probe, outcome: Outcome) -> ProbeResult:
+    if probe.writes is not None:
+        latency = outcome.latency_of("read")
+        counts = latency["count"]
+        return result_with_writes(outcome.seconds, outcome.bytes, latency["latency_ns"], counts)
     latency = outcome.latency
     return probe_result(outcome.seconds, outcome.bytes, latency["latency_ns"], latency["count"])

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ssdlab.stats.quantile import quantile
 
 KIB: Final = 1 << 10
+MIB: Final = 1 << 20
 GRAIN: Final = 4 * KIB
 """Bytes of a read. Offsets are multiples of it, so edges are located to 4 KiB."""
 DEPTH: Final = 32
@@ -31,15 +32,33 @@ SAME: Final = 1.12
 """Reads of two addresses on one unit are at most this factor faster than reads of one (noise)."""
 OTHER: Final = 1.35
 """On two units they are at least this factor faster: two dies on one channel gain little."""
+BETWEEN_WRITES: Final = "read between writes"
+"""The phase of the steps of probes with writes."""
+WAITED: Final = 1.25
+"""A read between writes that takes longer than most of them by this factor waited for a program."""
 RESULTS_MAX: Final = 8
 """The most repeats of a probe with an unclear result: they reduce 5 % of noise to 2 %."""
+
+
+@dataclass(frozen=True)
+class Writes:
+    """Writes of `block_bytes` in order over `area`, `amount` bytes, each followed by `reads` reads.
+
+    `area` has start and length in bytes.
+    """
+
+    area: tuple[int, int]
+    block_bytes: int
+    amount: int
+    reads: int
 
 
 @dataclass(frozen=True)
 class Probe:
     """Random reads of `block_bytes`, each at one of `offsets` + a multiple of `period` (bytes).
 
-    They stay in `area` (start and length in bytes), which is the whole region if None.
+    They stay in `area` (start and length in bytes), which is the whole region if None. With
+    `writes`, each of the `offsets` is read in turn, between writes elsewhere, at depth 1.
     """
 
     period: int
@@ -47,6 +66,7 @@ class Probe:
     block_bytes: int = GRAIN
     depth: int = DEPTH
     area: tuple[int, int] | None = None
+    writes: Writes | None = None
 
     @property
     def name(self) -> str:
@@ -55,15 +75,27 @@ class Probe:
         block = "" if self.block_bytes == GRAIN else f", by {_kib(self.block_bytes)}"
         depth = "" if self.depth == DEPTH else f", depth {self.depth}"
         area = "" if self.area is None else f", from {_kib(self.area[0])}"
-        return f"every {_kib(self.period)}{offsets}{block}{depth}{area}"
+        writes = ""
+        if self.writes is not None:
+            load = self.writes
+            writes = f", {load.reads} after each {_kib(load.block_bytes)} of {_kib(load.amount)}"
+        return f"every {_kib(self.period)}{offsets}{block}{depth}{area}{writes}"
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """The rate of a probe's reads, and the spread of their latencies: (p90 - p10) / p50."""
+    """The rate of a probe's reads, and the spread of their latencies: (p90 - p10) / p50.
+
+    If it has writes: the share of reads that waited for them, the mean wait of all reads, and the
+    share and the median wait of those that waited at least half as long as the longest.
+    """
 
     mib_per_s: float
     spread: float
+    delayed: float = 0.0
+    wait_ns: float = 0.0
+    long_share: float = 0.0
+    long_ns: float = 0.0
 
 
 Value = TypeVar("Value")
@@ -92,6 +124,10 @@ class ProbeLog:
     def spread(self, probe: Probe) -> float:
         """The median spread; the probe must have a result."""
         return statistics.median(result.spread for result in self._results[probe.name])
+
+    def results(self, probe: Probe) -> list[ProbeResult]:
+        """All results of a probe."""
+        return self._results[probe.name]
 
     def add(self, probe: Probe, result: ProbeResult) -> None:
         """Adds a result."""
@@ -162,6 +198,27 @@ def probe_result(
     values, weights = latency_ns.astype(np.float64), counts.astype(np.int64)
     low, middle, high = (quantile(values, weights, share) for share in (0.1, 0.5, 0.9))
     return ProbeResult(size_bytes / seconds / (1 << 20), (high - low) / middle)
+
+
+def result_with_writes(
+    seconds: float, size_bytes: int, latency_ns: NDArray[np.uint64], counts: NDArray[np.uint64]
+) -> ProbeResult:
+    """The result of a step with writes, from the latencies of its reads only, in any order."""
+    latency_ns, index = np.unique(latency_ns, return_inverse=True)
+    counts = np.bincount(index, counts).astype(np.uint64)
+    plain = probe_result(seconds, size_bytes, latency_ns, counts)
+    values, weights = latency_ns.astype(np.float64), counts.astype(np.int64)
+    # The pages that are read in turn may differ in tR.
+    waited = values > WAITED * quantile(values, weights, 0.75)
+    waits = np.where(waited, values - np.average(values[~waited], weights=weights[~waited]), 0.0)
+    longest = waited & (waits >= waits.max() / 2)
+    return replace(
+        plain,
+        delayed=float(weights[waited].sum() / weights.sum()),
+        wait_ns=float((weights * waits).sum() / weights.sum()),
+        long_share=float(weights[longest].sum() / weights.sum()),
+        long_ns=quantile(waits[longest], weights[longest], 0.5) if longest.any() else 0.0,
+    )
 
 
 def _kib(size: int) -> str:

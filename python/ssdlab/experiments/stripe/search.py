@@ -10,13 +10,15 @@ from it, is laid out apart from the rest. If no part has a layout, no regular st
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ssdlab.experiments.stripe.channels import Channel, dies_of_channel
 from ssdlab.experiments.stripe.probes import (
     DEPTH,
     GRAIN,
     KIB,
+    MIB,
     RESULTS_MAX,
     Probe,
     ProbeLog,
@@ -26,7 +28,6 @@ from ssdlab.experiments.stripe.probes import (
     share_a_unit,
 )
 
-MIB: Final = 1 << 20
 CURVE_MAX: Final = 4 * MIB
 """The largest alignment of the curve; it is doubled further while the rate still falls."""
 ADDRESSES_MIN: Final = 16
@@ -55,6 +56,8 @@ MAPPING_UNITS: Final = (4 * KIB, 8 * KIB, 16 * KIB)
 LARGE: Final = 512 * KIB
 """Reads of this size show at least which rate the link has."""
 LARGE_DEPTH: Final = 8
+FASTER: Final = 1.15
+"""Large reads that are faster than all units by this factor show that transfer limits no unit."""
 NOISE: Final = 0.03
 """Relative error of a difference of two times."""
 
@@ -72,7 +75,8 @@ class Rates:
 class Layout:
     """The layout in bytes. Chunk and stripe are None if none was found; `why` says why.
 
-    `is_final`: another part of the region would have the same result.
+    `is_final`: another part of the region would have the same result. `period`: the distance after
+    which the same channel follows again, if the stripe is a multiple of it that is not known.
     """
 
     chunk: int | None
@@ -80,6 +84,7 @@ class Layout:
     why: str
     rates: Rates | None = None
     is_final: bool = False
+    period: int | None = None
 
     @property
     def units(self) -> int | None:
@@ -109,6 +114,11 @@ class _Search:
         return self.region_bytes // period >= ADDRESSES_MIN
 
     @property
+    def part(self) -> tuple[int, int]:
+        """Start and length of the part of the region that is searched."""
+        return self.area or (0, self.region_bytes)
+
+    @property
     def powers(self) -> list[int]:
         """The alignments of the curve that were probed, ascending."""
         sizes = [GRAIN << shift for shift in range(32)]
@@ -136,7 +146,7 @@ def search(region_bytes: int, repeats: int) -> Procedure[Layout]:
         if part.chunk is not None:
             where = f"in the {size // MIB} MiB from {number * size // MIB} MiB on"
             why = f"{part.why}, {where}; the whole region has more than one layout ({layout.why})"
-            return Layout(part.chunk, part.stripe, why, part.rates)
+            return replace(part, why=why)
     return layout
 
 
@@ -155,12 +165,20 @@ def _search_area(state: _Search) -> Procedure[Layout]:
     if why:
         return Layout(None, None, why)
     first, size = chunk
-    why = yield from _hidden_dies(state, stripe, first, size)
-    if why:
-        return Layout(None, None, why, is_final=True)
     pair = state.probe(stripe, tuple(sorted((0, first % stripe))))
     rates = Rates(state.rate(stripe), state.log.rate(pair), state.best)
-    return Layout(size, stripe, _tested(stripe, size), rates)
+    hidden = yield from _hidden_dies(state, stripe, first, size)
+    if not hidden:
+        return Layout(size, stripe, _tested(stripe, size), rates)
+    seconds = GRAIN / MIB / state.rate(stripe)
+    channel = Channel(stripe, stripe // size, 1e9 * seconds, state.part)
+    ways = yield from dies_of_channel(state.log, channel)
+    if ways is None:
+        return Layout(size, None, hidden, rates, is_final=True, period=stripe)
+    why = f"{_tested(stripe, size)}; reads wait for programs like those of {ways} dies on a unit"
+    if ways == 1:
+        why = f"{_tested(stripe, size)}; a unit is one die: all its reads wait for each program"
+    return Layout(size, ways * stripe, why, rates, period=stripe if ways > 1 else None)
 
 
 def _curve(state: _Search) -> Procedure[None]:
@@ -306,7 +324,8 @@ def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedu
     """Checks that a unit is one die: behind a slow channel, several dies look like one.
 
     A channel transfers whole mapping units. If it were the limit, reads would take it equally long
-    up to the mapping unit, and from there on twice as long for twice the size.
+    up to the mapping unit, and from there on twice as long for twice the size. Large reads transfer
+    the same units, so they would not be faster than random reads of all units together.
     """
     offset = (first % stripe,)
     seconds: dict[int, float] = {}
@@ -315,12 +334,20 @@ def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedu
             probe = state.probe(stripe, offset, size)
             yield from repeat_probe(state.log, probe, 3)
             seconds[size] = size / MIB / state.log.rate(probe)
+    large = state.probe(LARGE, block_bytes=LARGE, depth=LARGE_DEPTH)
     for unit in MAPPING_UNITS:
-        is_channel = unit in seconds and unit / MIB / seconds[GRAIN] > CHANNEL_LEAST
-        if not is_channel or seconds[unit] > EQUAL * seconds[GRAIN]:
+        if unit not in seconds or unit / MIB / seconds[GRAIN] <= CHANNEL_LEAST:
+            continue
+        yield from repeat_probe(state.log, large, 3)
+        # The link may take longer for a mapping unit than its channel.
+        by_link = unit / MIB / state.log.rate(large)
+        if seconds[unit] > EQUAL * max(seconds[GRAIN], by_link):
             continue
         twice = seconds.get(2 * unit)
         if twice is not None and twice <= TWICE * seconds[unit]:
+            continue
+        units = stripe // chunk
+        if state.log.rate(large) > FASTER * units * unit / MIB / seconds[GRAIN]:
             continue
         if (yield from _may_be_mapping_unit(state, stripe, offset, unit)):
             return _FAST_UNITS if twice is None else _TRANSFER
