@@ -1,0 +1,198 @@
+"""The gauge of known garbage: superblocks of which a known share is valid, and what they cost.
+
+Each block is written once, in random order, and then the first part of the region is trimmed and
+written again. Whatever the choice of victims, each of them then has the same share of valid units:
+if an eighth is trimmed, seven eighths, so that WAF is 8. The cost of such writes relative to that
+of the rounds shows the rounds' WAF; the bytes written before they cost that show the hidden flash.
+The next parts, up to a quarter, a half and three quarters, follow if more flash is hidden.
+
+If victims are chosen at random, or from a few, also full superblocks are collected. Then the rate
+falls while each block is written once, and the share of a victim is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.analysis.write_rounds import progress
+from ssdlab.experiments.steady.rates import rate_between, settled
+from ssdlab.stats.steady import Progress
+
+_CONTRAST: Final = 1.2
+_CONTRAST_BY_WAF: Final = 0.4
+"""Where collection begins the rate falls by the first factor, at least, and by this share of WAF:
+link and host may limit writes without relocation."""
+_MAPPED: Final = 1.2
+"""Rate of writes to a part of the region / to all of it, if the map does not fit into its cache."""
+_EARLY: Final = (0.05, 0.3)  # of the first part: the start of a window, and its length
+_FULL: Final = 1.3  # of a buffer: what is written until it is full
+_ALONE: Final = 0.85
+"""A lower rate than this share of that without relocation: full superblocks are collected too."""
+_ALONE_TO: Final = 0.8  # of the bytes before collection
+_BEGUN: Final = 0.02  # of a part: what cannot be distinguished from none of it
+_FLAT: Final = 1.15  # rates of both halves of what shows collection
+_SPREAD: Final = 0.03  # of that rate
+_CHOSEN: Final = (0.85, 0.5)
+"""If the rate falls below the first share before any block is written twice, victims are chosen
+from a few superblocks; below the second, from one, at random."""
+AT_RANDOM: Final = "victims are chosen at random, so that the valid share of one is not known"
+_LATE: Final = (0.85, 0.97)  # of the writes of each block
+_PLATEAU: Final = (0.67, 0.97)  # of the part in which collection begins
+_PLATEAU_NEXT: Final = (0.3, 0.97)  # of the part after it, if it begins late
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """What writes cost that collect victims of which the share `1 - trimmed` is valid.
+
+    `rate` is theirs, `alone` that of the same writes without relocation, both in bytes per second;
+    `mapped` what writes all over the region cost more than those to a part, in seconds per byte;
+    `hidden` the bytes that were programmed before, None if victims are chosen from a few: then
+    full ones are collected too, until there are enough with invalid units. `added` is the part
+    of each write's cost that is not proportional to its WAF, in programs: about 1 if it also goes
+    to an SLC cache, and None if the next part does not show it.
+    """
+
+    trimmed: float
+    rate: float
+    alone: float
+    mapped: float
+    hidden: Bracket | None
+    added: float | None
+
+    @property
+    def waf(self) -> float:
+        """WAF of these writes."""
+        return 1 / self.trimmed
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Writes to a part that was trimmed: the share up to its end, bytes before it, and curve."""
+
+    trimmed: float
+    start: float
+    curve: Progress
+
+    def rate(self, begin: float, end: float) -> float | None:
+        """The rate between two shares of the part; None if it is not constant."""
+        start, stop = begin * self.curve.written, end * self.curve.written
+        middle = (start + stop) / 2
+        first, second = (
+            rate_between(self.curve, *span) for span in ((start, middle), (middle, stop))
+        )
+        if not 1 / _FLAT < first / second < _FLAT:
+            return None
+        return rate_between(self.curve, start, stop)
+
+    def alone_bytes(self, alone: float, collecting: float, buffered: float) -> float:
+        """Bytes programmed at the rate `alone`, if the others were at `collecting`.
+
+        `buffered` bytes of those written are not programmed.
+        """
+        amount, seconds = self.curve.written, float(self.curve.between(0, self.curve.written, 1)[0])
+        found = ((amount - buffered) / collecting - seconds) / (1 / collecting - 1 / alone)
+        return min(amount - buffered, max(0.0, found))
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """The rate of writes without relocation, and `Garbage.mapped`.
+
+    `by_all`: the superblocks with the most invalid units are collected, not some of a few.
+    """
+
+    rate: float
+    mapped: float
+    by_all: bool
+
+
+def known_garbage(evidence: Evidence, buffer: float) -> Garbage | str:
+    """What the gauge shows of a drive with a write buffer of `buffer` bytes; or why nothing."""
+    steps = [step for step in evidence.steps("gauge") if step["case"] == "scattered"]
+    once = progress(evidence, steps)
+    parts = _parts(evidence)
+    if not once.written or not parts:
+        return "the gauges need random writes to a whole drive that can be trimmed"
+    alone, first = settled(once), parts[0].curve
+    start = _EARLY[0] * first.written + _FULL * buffer
+    in_part = rate_between(first, start, min(start + _EARLY[1] * first.written, first.written))
+    late = rate_between(once, *(share * once.written for share in _LATE)) / alone
+    if late < _CHOSEN[1]:
+        return AT_RANDOM
+    by_all = late > _CHOSEN[0]
+    if not by_all and in_part > _MAPPED * alone:
+        return "reads of the map and the choice of victims cannot be distinguished"
+    mapped = max(0.0, 1 / alone - 1 / in_part) if in_part > _MAPPED * alone else 0.0
+    return _found(parts, _Alone(in_part if mapped else alone, mapped, by_all), buffer)
+
+
+def _parts(evidence: Evidence) -> list[_Part]:
+    parts, start = list[_Part](), 0.0
+    for step in evidence.steps("gauge"):
+        if step["case"] == "collected":
+            curve = progress(evidence, [step])
+            parts.append(_Part(step["value"], start, curve))
+            start += curve.written
+    return parts
+
+
+def _found(parts: Sequence[_Part], once: _Alone, buffer: float) -> Garbage | str:
+    """What the first part shows in which collection is seen."""
+    alone = once.rate
+    for number, part in enumerate(parts):
+        start, stop = (share * part.curve.written for share in _PLATEAU)
+        contrast = max(_CONTRAST, _CONTRAST_BY_WAF / part.trimmed)
+        if rate_between(part.curve, start, stop) > alone / contrast:
+            continue
+        source, rate = part, part.rate(*_PLATEAU)
+        if rate is None and number + 1 < len(parts):  # it begins late in this part
+            source = parts[number + 1]
+            rate = source.rate(*_PLATEAU_NEXT)
+        if rate is None:
+            return "the rate was not constant while victims of the same share were collected"
+        hidden = _hidden(parts[: number + 1], alone, rate / source.trimmed, buffer)
+        is_clear = once.by_all and _is_alone(parts, _ALONE_TO * hidden.value, buffer, alone)
+        added = _added(source, rate, parts[parts.index(source) + 1 :])
+        return Garbage(
+            source.trimmed, rate, alone, once.mapped, hidden if is_clear else None, added
+        )
+    return "collection did not lower the rate of writes to trimmed parts"
+
+
+def _added(part: _Part, rate: float, later: Sequence[_Part]) -> float | None:
+    """`Garbage.added`, if the part after this one also collects at a constant rate."""
+    if not later or (other := later[0].rate(*_PLATEAU_NEXT)) is None:
+        return None
+    program = (1 / rate - 1 / other) / (1 / part.trimmed - 1 / later[0].trimmed)
+    return None if program <= 0 else 1 / rate / program - 1 / part.trimmed
+
+
+def _is_alone(parts: Sequence[_Part], stop: float, buffer: float, alone: float) -> bool:
+    """Whether the first `stop` bytes were written without relocation, apart from the buffer's."""
+    for part in parts:
+        start, end = (0.0 if part.start else buffer), min(part.curve.written, stop - part.start)
+        if end > start and rate_between(part.curve, start, end) < _ALONE * alone:
+            return False
+    return True
+
+
+def _hidden(parts: Sequence[_Part], alone: float, programmed: float, buffer: float) -> Bracket:
+    """The bytes that were programmed before collection, which then programs at another rate.
+
+    It begins in the last of these parts, or at the end of the one before.
+    """
+    *before, part = parts
+    held = 0.0 if before else buffer  # the buffer was empty before the first part, and is full then
+    sizes = []
+    for factor in (1.0, 1 - _SPREAD, 1 + _SPREAD):
+        rate = min(alone / _CONTRAST, factor * programmed * part.trimmed)
+        sizes.append(part.alone_bytes(alone, rate, held))
+    if before and sizes[0] < _BEGUN * part.curve.written:
+        return _hidden(before, alone, programmed, buffer)
+    start = part.start - (buffer - held)
+    return Bracket(*(start + size for size in (sizes[0], min(sizes), max(sizes))))
