@@ -44,8 +44,6 @@ WHOLE: Final = 0.99
 """The share of a drive from which on a region counts as all of it."""
 ORDERED: Final = 0.25
 """Shares of the region that the gauges write or read."""
-KNOWN: Final = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
-"""The parts up to which the region is trimmed and written again, to collect known garbage."""
 READS: Final = 0.05
 BURST: Final = 1 / 8
 BURST_MAX: Final = 512 * MIB  # more than any write buffer holds
@@ -151,7 +149,6 @@ class Plan:
         if not self.gauges:
             return {}
         shares = {"drain": READS, "read": READS, "ordered": ORDERED, "fill": 1.0, "large": 1.0}
-        shares |= {"scattered": 1.0, "collected": KNOWN[-1]}
         shares["burst"] = min(BURST, BURST_MAX / self.region)
         return {
             case: max(MIB, round(share * self.region)) // BLOCK_MAX * BLOCK_MAX
