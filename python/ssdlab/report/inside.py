@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ssdlab.records import Run
+from ssdlab.target import is_twin
 from ssdlab.units import exact_size
 from ssdlab.view import target_options
 
@@ -35,7 +36,7 @@ def inside_command(run: Run) -> InsideCommand | None:
     """The command for a run on a twin; None for other runs."""
     manifest = run.manifest
     target, capacity = target_options(manifest)
-    if not (manifest.virtual and target.startswith("twin:")):
+    if not (manifest.virtual and is_twin(target)):
         return None
     words = ["ssdlab", "studio", target]
     if capacity is not None and capacity <= CAPACITY_MOST:
