@@ -43,6 +43,7 @@ def _gauged(**values: Any) -> Any:
         "reads_first": False,
         "cost_at_random": lambda _unit: 1.0,
         "garbage": "not measured",
+        "extra": 0.0,
     }
     return SimpleNamespace(**usual | values)
 
@@ -89,7 +90,7 @@ def test_a_read_that_costs_over_half_a_write_may_be_limited_by_the_channel() -> 
 
 def _garbage(**values: Any) -> Garbage:
     """Victims of which an eighth is invalid; nothing but programs takes time."""
-    usual: dict[str, Any] = {"trimmed": 1 / 8, "rate": 1 / 8, "alone": 1.0, "mapped": 0.0}
+    usual: dict[str, Any] = {"trimmed": 1 / 8, "rate": 1 / 8, "alone": 1.0}
     usual |= {"hidden": Bracket(80.0, 79.0, 81.0), "added": 0.0}
     return Garbage(**usual | values)
 
@@ -124,7 +125,7 @@ def test_what_each_write_costs_besides_programs_shows_a_cache_that_is_folded() -
 
 def test_writes_all_over_a_region_whose_map_does_not_fit_may_have_a_lower_waf() -> None:
     """A third of the cost of a steady write may be that of the map."""
-    found = waf(_gauged(garbage=_garbage(mapped=8 / 3), read=0.0), UNKNOWN)
+    found = waf(_gauged(garbage=_garbage(), extra=8 / 3, read=0.0), UNKNOWN)
     assert found.bracket is None
     assert "too uncertain: 5.17" in found.why
 

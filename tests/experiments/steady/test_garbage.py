@@ -20,7 +20,7 @@ def _drive(
     hidden: float, once: Sequence[float] = (1.0,) * 100, link: float = 1.0
 ) -> dict[str, Progress]:
     """Curves of a drive that programs a byte per second; `once`: rates of the first writes."""
-    curves = {"scattered": Progress([REGION / 100 / rate for rate in once], [REGION / 100] * 100)}
+    curves = {"once": Progress([REGION / 100 / rate for rate in once], [REGION / 100] * 100)}
     written = start = 0.0
     for end in ENDS:
         amount = REGION * (end - start) / 200
@@ -34,8 +34,8 @@ def _drive(
 
 
 def _known(monkeypatch: pytest.MonkeyPatch, curves: dict[str, Progress]) -> Garbage | str:
-    steps: list[dict[str, Any]] = [{"case": "scattered", "value": None}]
-    steps += [{"case": "collected", "value": end} for end in ENDS]
+    steps: list[dict[str, Any]] = [{"case": "once", "value": None}]
+    steps += [{"case": "again", "value": end} for end in ENDS]
     monkeypatch.setattr(Evidence, "steps", lambda _self, _phase=None: steps)
     monkeypatch.setattr(
         garbage, "progress", lambda _, found: curves[str(found[0]["value"] or found[0]["case"])]
@@ -66,6 +66,27 @@ def test_a_rate_that_falls_before_any_block_is_written_twice_shows_victims_at_ra
     """The share of full superblocks among the victims grows as the region fills."""
     once = [1 - at / 110 for at in range(100)]
     assert _known(monkeypatch, _drive(400.0, once)) == AT_RANDOM
+
+
+def test_a_drive_that_collects_full_superblocks_too_shows_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rate is lower from the start, and falls again where the share of victims is known."""
+    curves = _drive(600.0)
+    eighth = curves["0.125"]
+    seconds = eighth.between(0.0, eighth.written, 200)
+    seconds[seconds < seconds.max() / 2] *= 1.3
+    curves["0.125"] = Progress(seconds, [eighth.written / 200] * 200)
+    found = _known(monkeypatch, curves)
+    assert isinstance(found, str)
+    assert "several steps" in found
+
+
+def test_victims_chosen_from_a_few_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = [1.0] * 80 + [0.7] * 20
+    found = _known(monkeypatch, _drive(400.0, once))
+    assert isinstance(found, str)
+    assert "from a few" in found
 
 
 def test_a_drive_whose_rate_does_not_fall_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

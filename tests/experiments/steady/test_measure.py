@@ -86,7 +86,7 @@ def test_hidden_spare_is_within_two_points_and_usable_spare_within_half_a_point(
     assert "hidden / all" in run.conclusion.findings["hidden_spare"].why
 
 
-def test_the_write_amplification_from_the_curve_is_within_6_percent(
+def test_the_write_amplification_from_the_curve_is_within_5_percent(
     run: Run,
 ) -> None:
     findings = run.conclusion.findings
@@ -98,7 +98,7 @@ def test_the_write_amplification_from_the_curve_is_within_6_percent(
     waf = conclude(blind).findings["waf"]
     assert "invalid" in waf.why
     assert waf.value == findings["waf_curve"].value
-    assert waf.value == pytest.approx(run.number("waf"), rel=0.06)
+    assert waf.value == pytest.approx(run.number("waf"), rel=0.05)
 
 
 def test_the_state_is_never_steady_before_collection_begins(run: Run) -> None:

@@ -18,7 +18,7 @@ from ssdlab.analysis.write_amplification import (
     waf_from_alpha,
     waf_from_costs,
 )
-from ssdlab.experiments.steady.garbage import AT_RANDOM, Garbage
+from ssdlab.experiments.steady.garbage import AT_RANDOM, STREAMS, Garbage
 from ssdlab.experiments.steady.gauged import UNITS, Gauged
 from ssdlab.experiments.steady.rates import SAME, same, settled
 from ssdlab.units import format_size
@@ -57,7 +57,8 @@ relative to one that reads nothing."""
 _FAR: Final = 5
 """The highest WAF that the cost of a known one shows, as a multiple."""
 _ADDED: Final = 0.5  # programs; a write to an SLC cache as well costs about one
-_UNSURE: Final = (0.03, 0.1)  # of a cost; the second if full superblocks are collected too
+_UNSURE: Final = 0.03  # of a cost
+_EXTRA: Final = 0.1  # of a cost: less is neglected in the value, but not in its bounds
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
 _ROUGHLY: Final = 1.1
 
@@ -74,7 +75,7 @@ def hidden_flash(gauged: Gauged) -> Estimate:
     """Bytes that the drive programmed before collection began, up to all hidden flash."""
     fall, large, unit = gauged.fall, gauged.large_fall, gauged.unit
     garbage = gauged.garbage
-    if isinstance(garbage, Garbage) and garbage.hidden is not None:
+    if isinstance(garbage, Garbage):
         why = _fell("on trimmed flash", garbage.alone, garbage.rate)
         return _estimate(garbage.hidden, Bracket(0, 0, 0), _RESERVE, why)
     if fall is None or unit is None:
@@ -162,22 +163,24 @@ def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
     with a small buffer, is added to each write.
     """
     cost, known, alone = 1 / gauged.steady, 1 / garbage.rate, 1 / garbage.alone
-    units = _PAGE_UNITS[0]
-    per_unit = (garbage.waf - 1) * senses_per_unit(1 - garbage.trimmed, units)
+    per_unit = (garbage.waf - 1) * _senses_in_turn(garbage.trimmed)
     read = min(gauged.read, _READ_SHARE * known / per_unit)
     program = (known - per_unit * read) / garbage.waf
-    wafs = [garbage.waf * cost / known, _waf_with_reads(cost, program, read, units)]
-    extras = garbage.mapped, gauged.read if gauged.reads_first else 0.0
-    wafs += [garbage.waf * (cost - extra) / known for extra in extras]
+    extra = max(gauged.read if gauged.reads_first else 0.0, gauged.extra)
+    wafs = [
+        garbage.waf * cost / known,
+        garbage.waf * (cost - extra) / known,
+        _waf_with_reads(cost, program, read, _PAGE_UNITS[0]),
+    ]
     if gauged.unit is not None and gauged.unit > 1:  # each write reads the rest of its unit
         wafs.append(wafs[0] / max(_WAITS, gauged.cost_at_random(gauged.unit) / gauged.unit))
     host = max(0.0, (garbage.waf * alone - known) / (garbage.waf - 1))
     if host < _HOST_SHARE * known:
         wafs.append(garbage.waf * (cost - host) / (known - host))
-    unsure = _UNSURE[0 if garbage.hidden is not None else 1]
-    low, high = max(1.0, (1 - unsure) * min(wafs)), (1 + unsure) * max(wafs)
+    low, high = max(1.0, (1 - _UNSURE) * min(wafs)), (1 + _UNSURE) * max(wafs)
     is_hidden = gauged.is_direct_limited and (garbage.added is None or garbage.added > _ADDED)
-    if gauged.folds_while_writing or is_hidden:  # then each unit is written to the cache, too
+    is_folded = gauged.folds_while_writing or is_hidden
+    if is_folded:  # then each unit is written to the cache, too
         high += 1
         low += _ADDED if garbage.added is not None and garbage.added > 2 * _ADDED else 0.0
     if high > _FAR * garbage.waf * (gauged.unit or 1):
@@ -188,7 +191,16 @@ def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
         f"a steady write costs {cost / known:.3g} times one that collects superblocks of which "
         f"{garbage.trimmed:.3g} is invalid, so that WAF is {garbage.waf:.3g}"
     )
-    return Estimate(Bracket(math.sqrt(low * high), low, high), why)
+    is_plain = not is_folded and gauged.unit == 1 and extra < _EXTRA * cost
+    value = garbage.waf * cost / known if is_plain else math.sqrt(low * high)
+    return Estimate(Bracket(value, low, high), why)
+
+
+def _senses_in_turn(trimmed: float) -> float:
+    """Senses per relocated unit if the region was written as `STREAMS` parts in turn."""
+    page, invalid = _PAGE_UNITS[0], round(trimmed * STREAMS)
+    senses = sum(invalid < (at + 1) * page for at in range(STREAMS // page))
+    return senses / (STREAMS - invalid)
 
 
 def _waf_with_reads(cost: float, program: float, read: float, units: int) -> float:

@@ -1,10 +1,10 @@
 """The gauge of known garbage: superblocks of which a known share is valid, and what they cost.
 
-Each block is written once, in random order, and then the first part of the region is trimmed and
-written again. Whatever the choice of victims, each of them then has the same share of valid units:
-if an eighth is trimmed, seven eighths, so that WAF is 8. The cost of such writes relative to that
-of the rounds shows the rounds' WAF; the bytes written before they cost that show the hidden flash.
-The next parts, up to a quarter, a half and three quarters, follow if more flash is hidden.
+The region is written as `STREAMS` parts in turn, a block of each. Then its first part is trimmed
+and written again. Each superblock then has seven eighths of its units valid, whichever is the
+victim, so that WAF is 8. The cost of such writes relative to that of the rounds shows the rounds'
+WAF; the bytes written before they cost that show the hidden flash. If more flash is hidden, the
+next parts follow, up to a quarter, a half and three quarters.
 
 If victims are chosen at random, or from a few, also full superblocks are collected. Then the rate
 falls while each block is written once, and the share of a victim is not known.
@@ -22,27 +22,27 @@ from ssdlab.analysis.write_rounds import progress
 from ssdlab.experiments.steady.rates import rate_between, settled
 from ssdlab.stats.steady import Progress
 
+STREAMS: Final = 8
+AT_RANDOM: Final = "victims are chosen at random, so that the valid share of one is not known"
 _CONTRAST: Final = 1.2
 _CONTRAST_BY_WAF: Final = 0.4
 """Where collection begins the rate falls by the first factor, at least, and by this share of WAF:
 link and host may limit writes without relocation."""
-_MAPPED: Final = 1.2
-"""Rate of writes to a part of the region / to all of it, if the map does not fit into its cache."""
-_EARLY: Final = (0.05, 0.3)  # of the first part: the start of a window, and its length
 _FULL: Final = 1.3  # of a buffer: what is written until it is full
-_ALONE: Final = 0.85
-"""A lower rate than this share of that without relocation: full superblocks are collected too."""
+_ALONE: Final = 0.92
+"""A lower rate than this share of that without relocation: full superblocks are collected too, or
+an SLC cache is folded."""
 _ALONE_TO: Final = 0.8  # of the bytes before collection
 _BEGUN: Final = 0.02  # of a part: what cannot be distinguished from none of it
 _FLAT: Final = 1.15  # rates of both halves of what shows collection
 _SPREAD: Final = 0.03  # of that rate
 _CHOSEN: Final = (0.85, 0.5)
 """If the rate falls below the first share before any block is written twice, victims are chosen
-from a few superblocks; below the second, from one, at random."""
-AT_RANDOM: Final = "victims are chosen at random, so that the valid share of one is not known"
+from a few superblocks; below the second, at random."""
 _LATE: Final = (0.85, 0.97)  # of the writes of each block
-_PLATEAU: Final = (0.67, 0.97)  # of the part in which collection begins
-_PLATEAU_NEXT: Final = (0.3, 0.97)  # of the part after it, if it begins late
+_END: Final = 0.97  # of a part: at its end the drive may wait until its buffer is empty
+_PLATEAU: Final = (0.67, _END)  # of the part in which collection begins
+_PLATEAU_NEXT: Final = (0.3, _END)  # of the part after it, if it begins late
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,15 @@ class Garbage:
     """What writes cost that collect victims of which the share `1 - trimmed` is valid.
 
     `rate` is theirs, `alone` that of the same writes without relocation, both in bytes per second;
-    `mapped` what writes all over the region cost more than those to a part, in seconds per byte;
-    `hidden` the bytes that were programmed before, None if victims are chosen from a few: then
-    full ones are collected too, until there are enough with invalid units. `added` is the part
-    of each write's cost that is not proportional to its WAF, in programs: about 1 if it also goes
-    to an SLC cache, and None if the next part does not show it.
+    `hidden` the bytes that were programmed before. `added` is the part of each write's cost that is
+    not proportional to its WAF, in programs: about 1 if it also goes to an SLC cache, and None if
+    the next part does not show it.
     """
 
     trimmed: float
     rate: float
     alone: float
-    mapped: float
-    hidden: Bracket | None
+    hidden: Bracket
     added: float | None
 
     @property
@@ -89,61 +86,45 @@ class _Part:
             return None
         return rate_between(self.curve, start, stop)
 
-    def alone_bytes(self, alone: float, collecting: float, buffered: float) -> float:
+    def alone_bytes(self, alone: float, collecting: float, buffer: float) -> float:
         """Bytes programmed at the rate `alone`, if the others were at `collecting`.
 
-        `buffered` bytes of those written are not programmed.
+        The buffer is empty at the start and full at the end.
         """
-        amount, seconds = self.curve.written, float(self.curve.between(0, self.curve.written, 1)[0])
-        found = ((amount - buffered) / collecting - seconds) / (1 / collecting - 1 / alone)
-        return min(amount - buffered, max(0.0, found))
-
-
-@dataclass(frozen=True)
-class _Alone:
-    """The rate of writes without relocation, and `Garbage.mapped`.
-
-    `by_all`: the superblocks with the most invalid units are collected, not some of a few.
-    """
-
-    rate: float
-    mapped: float
-    by_all: bool
+        stop = _END * self.curve.written
+        seconds = float(self.curve.between(0, stop, 1)[0])
+        found = ((stop - buffer) / collecting - seconds) / (1 / collecting - 1 / alone)
+        return min(self.curve.written, max(0.0, found))
 
 
 def known_garbage(evidence: Evidence, buffer: float) -> Garbage | str:
     """What the gauge shows of a drive with a write buffer of `buffer` bytes; or why nothing."""
-    steps = [step for step in evidence.steps("gauge") if step["case"] == "scattered"]
+    steps = [step for step in evidence.steps("gauge") if step["case"] == "once"]
     once = progress(evidence, steps)
     parts = _parts(evidence)
     if not once.written or not parts:
         return "the gauges need random writes to a whole drive that can be trimmed"
-    alone, first = settled(once), parts[0].curve
-    start = _EARLY[0] * first.written + _FULL * buffer
-    in_part = rate_between(first, start, min(start + _EARLY[1] * first.written, first.written))
+    alone = settled(once)
     late = rate_between(once, *(share * once.written for share in _LATE)) / alone
     if late < _CHOSEN[1]:
         return AT_RANDOM
-    by_all = late > _CHOSEN[0]
-    if not by_all and in_part > _MAPPED * alone:
-        return "reads of the map and the choice of victims cannot be distinguished"
-    mapped = max(0.0, 1 / alone - 1 / in_part) if in_part > _MAPPED * alone else 0.0
-    return _found(parts, _Alone(in_part if mapped else alone, mapped, by_all), buffer)
+    if late < _CHOSEN[0]:
+        return "victims are chosen from a few, so that the valid share of one is not known"
+    return _found(parts, alone, buffer)
 
 
 def _parts(evidence: Evidence) -> list[_Part]:
     parts, start = list[_Part](), 0.0
     for step in evidence.steps("gauge"):
-        if step["case"] == "collected":
+        if step["case"] == "again":
             curve = progress(evidence, [step])
             parts.append(_Part(step["value"], start, curve))
             start += curve.written
     return parts
 
 
-def _found(parts: Sequence[_Part], once: _Alone, buffer: float) -> Garbage | str:
+def _found(parts: Sequence[_Part], alone: float, buffer: float) -> Garbage | str:
     """What the first part shows in which collection is seen."""
-    alone = once.rate
     for number, part in enumerate(parts):
         start, stop = (share * part.curve.written for share in _PLATEAU)
         contrast = max(_CONTRAST, _CONTRAST_BY_WAF / part.trimmed)
@@ -156,11 +137,10 @@ def _found(parts: Sequence[_Part], once: _Alone, buffer: float) -> Garbage | str
         if rate is None:
             return "the rate was not constant while victims of the same share were collected"
         hidden = _hidden(parts[: number + 1], alone, rate / source.trimmed, buffer)
-        is_clear = once.by_all and _is_alone(parts, _ALONE_TO * hidden.value, buffer, alone)
+        if not _is_alone(parts, _ALONE_TO * hidden.value, buffer, alone):
+            return "the rate fell in several steps while trimmed parts were written"
         added = _added(source, rate, parts[parts.index(source) + 1 :])
-        return Garbage(
-            source.trimmed, rate, alone, once.mapped, hidden if is_clear else None, added
-        )
+        return Garbage(source.trimmed, rate, alone, hidden, added)
     return "collection did not lower the rate of writes to trimmed parts"
 
 
@@ -173,9 +153,10 @@ def _added(part: _Part, rate: float, later: Sequence[_Part]) -> float | None:
 
 
 def _is_alone(parts: Sequence[_Part], stop: float, buffer: float, alone: float) -> bool:
-    """Whether the first `stop` bytes were written without relocation, apart from the buffer's."""
+    """Whether the first `stop` bytes were written without relocation."""
     for part in parts:
-        start, end = (0.0 if part.start else buffer), min(part.curve.written, stop - part.start)
+        start = _FULL * buffer
+        end = min(_END * part.curve.written, stop - part.start)
         if end > start and rate_between(part.curve, start, end) < _ALONE * alone:
             return False
     return True
@@ -187,12 +168,10 @@ def _hidden(parts: Sequence[_Part], alone: float, programmed: float, buffer: flo
     It begins in the last of these parts, or at the end of the one before.
     """
     *before, part = parts
-    held = 0.0 if before else buffer  # the buffer was empty before the first part, and is full then
     sizes = []
     for factor in (1.0, 1 - _SPREAD, 1 + _SPREAD):
         rate = min(alone / _CONTRAST, factor * programmed * part.trimmed)
-        sizes.append(part.alone_bytes(alone, rate, held))
+        sizes.append(part.alone_bytes(alone, rate, buffer))
     if before and sizes[0] < _BEGUN * part.curve.written:
         return _hidden(before, alone, programmed, buffer)
-    start = part.start - (buffer - held)
-    return Bracket(*(start + size for size in (sizes[0], min(sizes), max(sizes))))
+    return Bracket(*(part.start + size for size in (sizes[0], min(sizes), max(sizes))))

@@ -26,6 +26,7 @@ and does not show what the flash does."""
 _PLAIN: Final = 1.4
 """Writes at random / large ones in cost, if the unit is not larger: a map costs something, and a
 small superblock of large blocks is emptier when it is collected."""
+_BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
 _WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
 _RATES: Final = 1.3  # of the cache for different requests
@@ -140,6 +141,17 @@ class Gauged:
         start, stop = (share * large.written for share in _LATE)
         rounds = rate_between(self.rounds, start / unit, stop / unit)
         return rate_between(large, start, stop) / rounds
+
+    @property
+    def extra(self) -> float:
+        """Seconds per byte that rounds cost more than whole units in order, before collection.
+
+        Reads of the rest of a unit, and of a map that does not fit into its cache.
+        """
+        if self.fall is None or not isinstance(self.garbage, Garbage):
+            return 0.0
+        start, stop = (share * self.fall.at for share in _BEFORE)
+        return 1 / rate_between(self.rounds, start, stop) - (self.unit or 1) / self.garbage.alone
 
     @property
     def reads_first(self) -> bool:

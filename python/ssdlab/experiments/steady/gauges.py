@@ -9,8 +9,8 @@ If the link limits large writes, no rate shows whether an SLC cache takes them. 
 not rest before these writes: a cache would still be full, and the hidden flash be used up earlier
 than by the rounds, which follow a rest.
 
-Last comes known garbage (garbage.py): each block once, in random order, then parts that are trimmed
-and written again.
+Last comes known garbage (garbage.py): parts of the region in turn, then some of them trimmed and
+written again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ssdlab.device import Job, Outcome
+from ssdlab.device import Job, Outcome, Strided
+from ssdlab.experiments.steady.garbage import STREAMS
 from ssdlab.experiments.steady.gauged import LIMITED, UNITS
 from ssdlab.experiments.steady.plan import (
     BLOCK,
@@ -70,23 +71,25 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome) -> None:
 def _collect_known(session: RunSession, plan: Plan, units: int) -> None:
     """Has the drive collect superblocks of which a known share is valid, the same for all."""
     block = min(plan.block * units, FILL_BLOCK)
+    stream = plan.region // STREAMS // block * block
     trim(session, plan, 0, "gauge")
-    job = _job(plan, "scattered", block, pattern="random_once")
-    _run(session, "scattered", "each block once, at random", job)
+    job = _job(plan, "once", block, length_bytes=STREAMS * stream, amount_bytes=STREAMS * stream)
+    in_turn = msgspec.structs.replace(job, pattern=Strided(stream))
+    _run(session, "once", "parts of the region in turn", in_turn)
     for number, (start, stop) in enumerate(pairwise((0.0, *KNOWN))):
-        begin, end = (
-            round(share * plan.region) // FILL_BLOCK * FILL_BLOCK for share in (start, stop)
-        )
+        begin, end = (round(share * STREAMS) * stream for share in (start, stop))
         part = msgspec.structs.replace(
-            job, offset_bytes=begin, length_bytes=end - begin, amount_bytes=end - begin
+            job,
+            pattern="sequential",
+            offset_bytes=begin,
+            length_bytes=end - begin,
+            amount_bytes=end - begin,
         )
         trim(session, plan, 0, "gauge", begin=begin, end=end)
         label = f"gauge: writing {stop:.0%} again after a trim"
-        step = Step(
-            "gauge", label, "random", repeat=number, case="collected", value=end / plan.region
-        )
+        step = Step("gauge", label, "random", repeat=number, case="again", value=stop)
         session.run(step, part)
-    session.flush(0)
+        session.flush(0)
 
 
 def _units(small: Outcome, large: Outcome) -> int:

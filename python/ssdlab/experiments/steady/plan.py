@@ -151,7 +151,7 @@ class Plan:
         if not self.gauges:
             return {}
         shares = {"drain": READS, "read": READS, "ordered": ORDERED, "fill": 1.0, "large": 1.0}
-        shares |= {"scattered": 1.0, "collected": KNOWN[-1]}
+        shares |= {"once": 1.0, "again": KNOWN[-1]}
         shares["burst"] = min(BURST, BURST_MAX / self.region)
         return {
             case: max(MIB, round(share * self.region)) // BLOCK_MAX * BLOCK_MAX
