@@ -35,3 +35,22 @@ def test_the_name_comes_first_and_the_step_with_its_rate_below() -> None:
     assert "directory/on/the/drive" in lines[-1]
     assert "14 % 35 s left" in lines[-1]
     assert "reading it, stage 3 of 4, 812 MiB/s" in text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("label", "rate", "done", "shown"),
+    [
+        ("writing 4 GiB", 350.0 * (1 << 20), 1.5 * (1 << 30), ", 350 MiB/s, 1.5 GiB done"),
+        ("resting 30 s", None, 12.3, "resting 30 s, 12 s done"),
+        ("a label as long as there is room for it", 9.9 * (1 << 20), 1.5e9, ", 9.9 MiB/s"),
+    ],
+)
+def test_what_a_step_has_done_follows_its_rate_where_there_is_room(
+    label: str, rate: float | None, done: float, shown: str
+) -> None:
+    text = io.StringIO()
+    console = Console(file=text, width=80, force_terminal=True, color_system=None)
+    with progress_bar(console, "aging /srv", quiet=False) as listener:
+        listener(Report(label, 0.4, 0.1, 35.1, rate, done))
+    assert shown in text.getvalue()
+    assert ("done" in text.getvalue()) == shown.endswith("done")

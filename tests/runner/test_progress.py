@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -50,7 +51,7 @@ def _do(forecast: Forecast, clock: Clock, kind: str, work: float, *, seconds: fl
 
 def test_the_time_left_is_unknown_at_the_start(clock: Clock, reports: list[Report]) -> None:
     _forecast(reports).step("fill", 100, "filling")
-    assert reports == [Report("filling", 0.0, 0.0, None)]
+    assert reports == [Report("filling", 0.0, 0.0, None, done=0.0)]
 
 
 def test_reads_are_forecast_by_the_fills_rate_until_their_own_is_measured(
@@ -127,3 +128,27 @@ def test_a_first_step_of_known_duration_is_forecast_at_once(
 ) -> None:
     Forecast({"timed": 8.0}, reports.append).step("timed", 8.0, "measuring")
     assert (reports[-1].left_s, reports[-1].bytes_per_s) == (8.0, None)
+
+
+def test_timed_steps_that_end_early_in_turns_with_others_do_not_make_the_time_left_jump(
+    clock: Clock, reports: list[Report]
+) -> None:
+    forecast = Forecast({"timed": 20 * 5.0}, reports.append)
+    for number in range(20):  # a fast mode takes a tenth of its time, a slow one all of it
+        _do(forecast, clock, "timed", 5.0, seconds=5.0 if number % 2 else 0.5)
+    starts = [report.left_s for report in reports if report.step_share == 0.0]
+    known = [left_s for left_s in starts if left_s is not None]
+    assert len(known) == 20
+    assert known[0] == 100
+    assert all(0 <= before - after < 16 for before, after in pairwise(known))
+
+
+def test_a_report_says_what_a_write_or_a_rest_has_done_so_far(
+    clock: Clock, reports: list[Report]
+) -> None:
+    forecast = Forecast({"fill": 100.0, "rest": 30.0, "timed": 8.0}, reports.append)
+    for kind, work, done in (("fill", 100.0, 25.0), ("rest", 30.0, 7.5), ("timed", 8.0, None)):
+        step = forecast.step(kind, work, kind)
+        clock.seconds += 1
+        step.watch(1, 4, 0)
+        assert reports[-1].done == done

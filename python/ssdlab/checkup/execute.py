@@ -289,7 +289,9 @@ class _PartProgress:
         left = min(left, max(0.0, execution.options.limit_s - elapsed))
         share = elapsed / max(elapsed + left, 1e-9)
         label = f"{self._name}: {report.label}"
-        self._listener(Report(label, report.step_share, share, left, report.bytes_per_s))
+        self._listener(
+            Report(label, report.step_share, share, left, report.bytes_per_s, report.done)
+        )
 
     def _expected_s(self, name: str) -> float:
         if self._execution.earlier.record.virtual:

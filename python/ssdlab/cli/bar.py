@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from ssdlab.runner.progress import Listener, Report, silent
-from ssdlab.units import format_duration
+from ssdlab.units import format_duration, format_size
 
 LINE_EVERY_S = 0.5
 RESERVED_COLUMNS = 36
@@ -44,10 +44,12 @@ def _bar(console: Console) -> Progress:
 
 def _update(progress: Progress, task: TaskID, report: Report, name: str, columns: int) -> None:
     """The name on the first line, the step and its rate on the second."""
-    rate = _rate(report)
+    rate, amount = _rate(report), _amount(report)
+    if len(report.label) + len(rate) + len(amount) > columns:
+        amount = ""
     room = columns - len(rate)
     label = report.label if len(report.label) <= room else report.label[: room - 1] + "…"
-    text, left = f"{name}\n{label}{rate}", time_left(report)
+    text, left = f"{name}\n{label}{rate}{amount}", time_left(report)
     progress.update(task, completed=report.run_share, description=text, left=left)
 
 
@@ -64,6 +66,15 @@ def _rate(report: Report) -> str:
         return ""
     mib = report.bytes_per_s / (1 << 20)
     return f", {mib:.0f} MiB/s" if mib >= 10 else f", {mib:.1f} MiB/s"
+
+
+def _amount(report: Report) -> str:
+    """What the step has done so far, such as ", 1.5 GiB done" or, of a rest, ", 12 s done"."""
+    if not report.done:
+        return ""
+    if report.bytes_per_s is None:
+        return f", {report.done:.0f} s done"
+    return f", {format_size(round(report.done / (1 << 20)) << 20)} done"
 
 
 def time_left(report: Report) -> str:

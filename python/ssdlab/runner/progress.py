@@ -25,6 +25,8 @@ mean ratio of measured to nominal rates.
 """
 LEARNING_S: Final = 5.0
 """The first step must have run for this time before its rate forecasts the run."""
+_PRIOR: Final = 0.5
+"""Share of timed work for which the full time is assumed, beside what was measured."""
 TIMED: Final = frozenset({"timed", "rest"})
 """Kinds of work that are measured in seconds."""
 
@@ -38,7 +40,8 @@ def expected_s(work: Mapping[str, float]) -> float:
 class Report:
     """A progress report: label of the step, shares done (0 to 1), seconds left if known.
 
-    `bytes_per_s` is the step's rate so far; None if its work is measured in seconds.
+    `bytes_per_s` is the step's rate so far; None if its work is measured in seconds. `done` is what
+    the step has done so far, in bytes or, if it rests, in seconds; None if unknown.
     """
 
     label: str
@@ -46,6 +49,7 @@ class Report:
     run_share: float
     left_s: float | None
     bytes_per_s: float | None = None
+    done: float | None = None
 
 
 Listener = Callable[[Report], None]
@@ -86,7 +90,8 @@ class Forecast:
             run_share = total_s / (total_s + left_s)
         has_rate = step.kind not in TIMED and seconds > 0
         bytes_per_s = step.work * share / seconds if has_rate else None
-        self.listener(Report(step.label, share, run_share, left_s, bytes_per_s))
+        done = None if step.kind == "timed" else step.work * share
+        self.listener(Report(step.label, share, run_share, left_s, bytes_per_s, done))
 
     def _left_s(self, kind: str, done_now: float, seconds: float) -> float | None:
         measured = any(self._elapsed_s[other] > 0 for other in NOMINAL if other not in TIMED)
@@ -105,10 +110,13 @@ class Forecast:
 
     def _rate(self, kind: str, done_now: float = 0.0, seconds: float = 0.0) -> float | None:
         done, elapsed_s = self._done[kind] + done_now, self._elapsed_s[kind] + seconds
+        if kind in TIMED:
+            # Steps that end before their time, at different shares of it, must not make the
+            # forecast jump: it starts at the full time and follows what is measured.
+            prior = _PRIOR * (done + self.remaining.get(kind, 0.0))
+            return (done + prior) / (elapsed_s + prior) if done + prior > 0 else 1.0
         if done > 0 and elapsed_s > 0:
             return done / elapsed_s
-        if kind in TIMED:
-            return 1.0
         factor = self._factor()
         return None if factor is None else NOMINAL[kind] * factor
 

@@ -200,7 +200,7 @@ def _report_cost(request: RunRequest, target: OpenTarget, observer: RunObserver)
     observer.message(
         f"{request.experiment.name} {request.options.target}: writes up to "
         f"{format_size(cost.write_bytes)}, "
-        f"about {format_duration(cost.expected_s)} on a SATA drive"
+        f"about {format_duration(max(1, round(cost.expected_s)))} on a SATA drive"
     )
     if not cost.needs_confirmation:
         return

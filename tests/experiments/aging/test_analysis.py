@@ -117,7 +117,8 @@ def test_the_reason_for_recovers_names_the_total_rest() -> None:
         ([2.05, 2.06, 2.07], "do not slow reads"),
         ([1.5, 1.5, 1.5], "do not slow reads"),
         ([6.6, 6.4, 6.5], "3.20 times slower"),
-        ([2.2, 2.9, 9.0], "No significant slowdown"),
+        ([2.2, 2.9, 9.0], "No slowdown shown: the repeats vary too much to tell"),
+        ([1.9, 2.5, 3.1], "No slowdown shown: the repeats vary too much to exclude a factor of"),
     ],
 )
 def test_the_verdict_is_one_sentence(aged: list[float], words: str) -> None:

@@ -8,13 +8,15 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pytest
 
 from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
-from ssdlab.experiments.cache.analysis import conclude
+from ssdlab.experiments.cache.analysis import _bounded, _Sizes, conclude
+from ssdlab.experiments.cache.buffers import Size
 from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for, small_job
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.runner.open_target import TargetOptions, open_for_run
@@ -44,8 +46,12 @@ BUFFERED: Final = {
 }
 
 
-@cache
 def _measured(twin: KnownTwin, drive: int = 0) -> Conclusion:
+    return conclude(_evidence(twin, drive))
+
+
+@cache
+def _evidence(twin: KnownTwin, drive: int = 0) -> Evidence:
     plan = Plan(size=SIZE, trims=True, drive=drive)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -53,7 +59,7 @@ def _measured(twin: KnownTwin, drive: int = 0) -> Conclusion:
     ):
         session = RunSession(opened)
         session.run_plan(measure, plan)
-    return conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True))
+    return Evidence(session.recording.tables(), plan.parameters(), virtual=True)
 
 
 def _number(conclusion: Conclusion, name: str) -> float:
@@ -113,6 +119,29 @@ def test_the_refill_time_is_found_within_a_factor_of_1_5(name: str) -> None:
     assert refill.high is not None
     assert refill.high / refill.low == pytest.approx(2**0.5)
     assert "too short" in refill.why
+
+
+@pytest.mark.parametrize("name", CACHED)
+def test_flushes_that_something_else_delays_do_not_enlarge_the_buffer(name: str) -> None:
+    evidence = _evidence(CACHED[name])
+    steps = evidence.tables["steps"].to_pylist()
+    for step in [step for step in steps if step["phase"] == "flush"][1:]:  # not of the idle drive
+        step["end_ns"] += 5_000_000_000
+    slow = pa.Table.from_pylist(steps, schema=evidence.tables["steps"].schema)
+    tables = {**evidence.tables, "steps": slow}
+    conclusion = conclude(Evidence(tables, evidence.parameters, virtual=True))
+    buffer = conclusion.findings["buffer_mib"]
+    assert buffer.low is not None
+    assert buffer.high is not None
+    assert buffer.low <= _mib(CACHED[name].buffer) * 1.1
+    assert buffer.high <= 75  # no more than was written before the drop
+
+
+def test_a_buffer_larger_than_what_was_written_is_not_reported() -> None:
+    sizes = _Sizes(Size(437 * MIB, 440 * MIB, "programmed during a flush"), None)
+    bounded = _bounded(sizes, 250.0 * MIB, 251.0 * MIB)
+    assert (bounded.buffer, bounded.cache) == (None, None)
+    assert "only 250 MiB were written before the drop" in bounded.why
 
 
 @pytest.mark.parametrize("name", BUFFERED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssdlab.experiments.fsync.analysis import Burst, Probe, _cost, class_of
+from ssdlab.records import Finding
 
 SOURCE = "its data sheet"
 NO_WARNINGS: frozenset[str] = frozenset()
@@ -64,15 +65,18 @@ def test_without_barriers_there_is_no_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("penalty", "low", "words"),
+    ("penalty", "low", "high", "words"),
     [
-        (1.05, 1.01, "costs less than 10%"),
-        (1.4, 0.9, "within the variation of the repeats"),
-        (1.4, 1.2, "1.4 times slower"),
-        (8.56, None, "8.56 times slower"),
+        (1.05, 1.01, 1.09, "costs less than 10%"),
+        (1.05, None, None, "costs less than 10%"),
+        (1.05, 0.7, 1.6, "the repeats vary too much to exclude a factor of 1.6"),
+        (1.4, 0.9, 2.2, "the repeats vary too much to exclude a factor of 2.2"),
+        (1.4, 0.069, 3600.0, "no cost of fsync shown: the repeats vary too much to tell"),
+        (1.4, 1.2, 1.6, "1.4 times slower"),
+        (8.56, None, None, "8.56 times slower"),
     ],
 )
 def test_a_penalty_within_the_variation_of_the_repeats_is_not_quoted(
-    penalty: float, low: float | None, words: str
+    penalty: float, low: float | None, high: float | None, words: str
 ) -> None:
-    assert words in _cost(penalty, low)
+    assert words in _cost(Finding(penalty, "x", low, high, ""))

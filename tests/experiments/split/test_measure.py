@@ -8,9 +8,10 @@ import pytest
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.errors import UsageError
-from ssdlab.experiments.split.analysis import conclude
+from ssdlab.experiments.split.analysis import _sentence, conclude
 from ssdlab.experiments.split.measure import Plan, measure, plan
 from ssdlab.experiments.split.parameters import Split
+from ssdlab.records import Finding
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import Directory, parse_target
@@ -45,6 +46,22 @@ def test_splitting_is_costly_for_a_twin_at_depth_1_and_cheap_at_depth_32() -> No
     assert penalty > 5
     assert deep[-1] / deep[0] < 3
     assert "times as long" in conclusion.verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "words"),
+    [
+        (14.0, 0.069, 3600.0, "vary too much to tell"),
+        (1.02, 0.8, 1.5, "vary too much to exclude a factor of 1.5"),
+        (1.02, 0.95, 1.1, "no measurable cost"),
+        (3.0, 2.5, 3.5, "takes 3.00 times as long"),
+    ],
+)
+def test_a_penalty_is_only_quoted_if_the_repeats_show_it(
+    value: float, low: float, high: float, words: str
+) -> None:
+    rows = [{"unit_kib": unit, "queue_depth": 1, "read_ms": 1.0} for unit in (8192, 4)]
+    assert words in _sentence(Finding(value, "x", low, high, ""), rows)
 
 
 def test_a_real_directory_is_read_with_requests_of_up_to_8_mib(drive_directory: Path) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
+from ssdlab.analysis.shown import is_shown, not_excluded
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.units import format_duration
@@ -76,7 +77,7 @@ def findings(steps: pa.Table, repeats: int) -> dict[str, Finding]:
         for step in steps.to_pylist()
         if step["phase"] == "read" and step["stage"] == len(rows) - 1
     ]
-    is_slower = _is_significant(slowdown) and not faster_than_fresh(rows)
+    is_slower = is_shown(slowdown, SLOWDOWN_MIN) and not faster_than_fresh(rows)
     recovers = _recovers(rows[0]["read_s"], last_reads, is_slower=is_slower)
     return {"slowdown": slowdown, "recovers": recovers}
 
@@ -109,10 +110,11 @@ def _unqualified_verdict(
     ending = "" if outcome == "complete" else partly
     ratio = slowdown.value
     assert isinstance(ratio, float)
-    if ratio < SLOWDOWN_MIN:
-        return f"Random writes do not slow reads: {times}{ending}."
-    if not _is_significant(slowdown):
-        return f"No significant slowdown: repeated reads vary more than that ({times}){ending}."
+    if not is_shown(slowdown, SLOWDOWN_MIN):
+        why = not_excluded(slowdown, SLOWDOWN_MIN)
+        if not why:
+            return f"Random writes do not slow reads: {times}{ending}."
+        return f"No slowdown shown: {why} ({times}){ending}."
     if faster_than_fresh(rows):
         why = "some reads in between were faster than fresh, so the storage changes by itself"
         return f"No clear slowdown: {why} ({times}){ending}."
@@ -122,12 +124,6 @@ def _unqualified_verdict(
         else "idle time does not restore the speed (rewriting in order usually does)"
     )
     return f"Random writes make reads {ratio:.2f} times slower ({times}); {recovery}{ending}."
-
-
-def _is_significant(slowdown: Finding) -> bool:
-    """Whether the ratio exceeds `SLOWDOWN_MIN` and its interval, if known, excludes 1."""
-    assert isinstance(slowdown.value, float)
-    return slowdown.value >= SLOWDOWN_MIN and (slowdown.low is None or slowdown.low > 1.0)
 
 
 def _slowdown(fresh: dict[str, Any], aged: dict[str, Any]) -> Finding:

@@ -173,6 +173,7 @@ def _findings(
     sizes = _sizes(passes, capacity, _flushes(evidence), freed)
     if sizes is None:
         sizes = _unflushed(first, freed, refill, capacity)
+    sizes = _bounded(sizes, last.at, last.at + first.margin(last))
     unknown = sizes.why or "it could not be distinguished from the SLC cache"
     cache = Finding(None, "MiB", None, None, sizes.why)
     if sizes.cache is not None and sizes.cache.high == 0:
@@ -193,6 +194,24 @@ def _findings(
             last.after / MIB, "MiB/s", None, None, "the rate after the last drop"
         ),
     }
+
+
+def _bounded(sizes: _Sizes, written: float, most: float) -> _Sizes:
+    """The sizes, if the buffer holds no more than what was `written` before the last drop.
+
+    `most` is the latest position of that drop.
+    """
+    buffer = sizes.buffer
+    if buffer is None or buffer.high <= most:
+        return sizes
+    if buffer.low <= most:
+        return _Sizes(Size(buffer.low, most, buffer.why), sizes.cache, sizes.why)
+    why = (
+        f"flushes took as long as programming {buffer.low / MIB:.4g} MiB, but only "
+        f"{written / MIB:.4g} MiB were written before the drop: something other than a write "
+        "buffer delays them, such as a page cache or another program's writes"
+    )
+    return _Sizes(None, None, why)
 
 
 def _flushes(evidence: Evidence) -> _Flushes:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
+from ssdlab.analysis.shown import is_shown, not_excluded
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.stats.quantile import Percentiles, percentiles, quantile
@@ -286,8 +287,7 @@ def _verdict(findings: dict[str, Finding], evidence: Evidence) -> str:
     if not {"penalty", "class"} <= findings.keys():
         ended = ENDINGS[evidence.outcome]
         return f"{ended} before there were enough writes with and without fsync to compare."
-    penalty, flush = findings["penalty"].value, findings["flush_us"].value
-    assert isinstance(penalty, float)
+    flush = findings["flush_us"].value
     assert isinstance(flush, float)
     subject = "The storage below" if NOT_ONE_DRIVE & evidence.warnings else "This drive"
     behaviour = {
@@ -301,16 +301,17 @@ def _verdict(findings: dict[str, Finding], evidence: Evidence) -> str:
     }
     name = findings["class"].value
     assert name is None or isinstance(name, str)
-    cost = _cost(penalty, findings["penalty"].low)
+    cost = _cost(findings["penalty"])
     return qualified(f"{behaviour[name]}; {cost}.", evidence.warnings)
 
 
-def _cost(penalty: float, low: float | None) -> str:
-    if penalty < PENALTY_MIN:
-        return f"fsync after each write costs less than {PENALTY_MIN - 1:.0%}"
-    if low is not None and low <= 1.0:
-        return "the cost of fsync is within the variation of the repeats"
-    return f"fsync after each write makes writes {penalty:.3g} times slower"
+def _cost(penalty: Finding) -> str:
+    if is_shown(penalty, PENALTY_MIN):
+        return f"fsync after each write makes writes {penalty.value:.3g} times slower"
+    why = not_excluded(penalty, PENALTY_MIN)
+    if why:
+        return f"no cost of fsync shown: {why}"
+    return f"fsync after each write costs less than {PENALTY_MIN - 1:.0%}"
 
 
 def _time(microseconds: float) -> str:

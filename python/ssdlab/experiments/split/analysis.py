@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ssdlab.analysis.cells import Columns
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, seconds_of
+from ssdlab.analysis.shown import is_shown, not_excluded
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 
@@ -66,12 +67,15 @@ def _penalty(rows: list[dict[str, Any]], repeats: int) -> Finding | None:
 
 def _sentence(penalty: Finding, rows: list[dict[str, Any]]) -> str:
     assert isinstance(penalty.value, float)
+    if not is_shown(penalty, CHEAP):
+        why = not_excluded(penalty, CHEAP)
+        if why:
+            return f"No cost of splitting a read into small commands shown: {why}."
+        return "Splitting a read into small commands has no measurable cost here."
     highest = max(row["queue_depth"] for row in rows)
     lowest = min(row["queue_depth"] for row in rows)
     times_ms = [row["read_ms"] for row in rows if row["queue_depth"] == highest]
     ratio = times_ms[-1] / times_ms[0] if times_ms else float("nan")
-    if penalty.value < CHEAP:
-        return "Splitting a read into small commands has no measurable cost here."
     at_highest = f", and {ratio:.2f} times as long {highest} at a time" if highest > lowest else ""
     return (
         f"Reading with commands of {rows[-1]['unit_kib']} KiB takes {penalty.value:.2f} times as "
