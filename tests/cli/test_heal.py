@@ -59,6 +59,15 @@ def test_a_dry_run_prints_plan_map_and_wear_and_writes_nothing(ssdlab: Program, 
     assert report["verdict"] == "Dry run of 1 file: 6.0 MiB would be rewritten."
 
 
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_an_empty_directory_has_no_files_to_heal(
+    ssdlab: Program, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    done = ssdlab("heal", tmp_path, *options, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["verdict"] == "No files to heal: nothing was read or written."
+
+
 def test_the_text_output_has_both_maps_the_plan_and_the_gain(ssdlab: Program, file: Path) -> None:
     done = ssdlab("heal", file, "--all")
     assert done.returncode == 0, done.stderr

@@ -9,9 +9,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from forked import Program
+
+from ssdlab.cli import serve
+from ssdlab.cli.serve import Lateness
 
 Refused = Callable[..., str]
 PATIENCE_S = 60
@@ -190,3 +194,22 @@ def test_ctrl_c_right_after_the_start_stops_a_witness(
     words = ["witness", "serve", "--listen", "127.0.0.1:0", "--out", str(tmp_path), "--json"]
     assert app(words, standalone_mode=False) == 0
     assert json.loads(capsys.readouterr().out)["runs"] == []
+
+
+def test_late_replies_are_reported_while_the_twin_is_served_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(serve, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    lateness = Lateness({"paced_answers": 0.0, "late_answers": 0.0})
+    said = []
+    for after_s, answers, late in (
+        *((10, 1000, 29), (20, 1050, 79)),  # few are late; few answers
+        *((30, 2050, 1079), (40, 3050, 2079), (95, 4050, 2329)),
+    ):
+        now[0] = 1000.0 + after_s
+        said.append(lateness.warning({"paced_answers": answers, "late_answers": late}))
+    assert [line[:35] for line in said] == [
+        *("", "", "late: 100% of the last 1000 answers", ""),
+        "late: 25% of the last 1000 answers ",
+    ]

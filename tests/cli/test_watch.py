@@ -65,9 +65,10 @@ def test_late_answers_are_shown_while_a_twin_with_a_pace_runs() -> None:
 
 
 def test_a_curve_names_its_largest_value() -> None:
-    assert curve([0, 1234.5]) == " █ up to 1,234"
-    assert curve([15_090.4]) == "█ up to 15,090"
-    assert curve([0.25]) == "█ up to 0.25"
+    assert curve([0, 1234.5]) == " █ 0 to 1,234"
+    assert curve([15_090.4]) == "█ 15,090"
+    assert curve([0.25, None, 0.125]) == "█ ▄ 0.125 to 0.25"
+    assert curve([0, None]) == "  "
     assert curve([None, 0]) == "  "
 
 

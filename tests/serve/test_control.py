@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -194,3 +195,12 @@ def test_watch_prints_lines_without_escapes_into_a_pipe(serve: Serve) -> None:
         watching.communicate(timeout=PATIENCE_S)
         assert watching.returncode == 0
     assert all(line.startswith("read 0/s") and "\x1b" not in line for line in lines)
+
+
+def test_no_request_of_a_paced_twin_is_in_flight_after_its_time(serve: Serve) -> None:
+    need("qemu-io")
+    served = serve("--pace", "real")
+    run("qemu-io", "-f", "raw", "-c", "write 1M 64k", "-c", "read 1M 64k", served.uri)
+    time.sleep(0.1)  # a reply may leave before the time of its request is over
+    with served.control as control:
+        assert control.request("meter")["in_flight"] == 0

@@ -164,6 +164,16 @@ impl Engine {
         self.lock().drive.next_completion().and_then(|time| self.clock.due(time, 0))
     }
 
+    /// Requests that the drive has not completed by now.
+    pub fn in_flight(&self) -> usize {
+        let mut state = self.lock();
+        if self.clock.is_paced() && state.layers.power.epoch().is_some() {
+            let now = self.clock.drive_time(state.drive.now());
+            state.advance(now);
+        }
+        state.in_flight
+    }
+
     /// Whether everything that the drive has not mapped reads as zeros. This is not the case if
     /// trimmed units keep their data, or if the content's file had data that the map lacks.
     pub fn unmapped_is_zero(&self) -> bool {

@@ -25,7 +25,7 @@ from ssdlab.stats.rates import Totals
 BARS: Final = " ▁▂▃▄▅▆▇█"
 CURVE_SAMPLES: Final = 60
 """Maximum number of samples in a curve; a narrow terminal has room for fewer."""
-_BESIDES_CURVE: Final = 58
+_BESIDES_CURVE: Final = 62
 """Columns that the table needs apart from its curves."""
 NAMES: Final = {"read": "reads", "write": "writes", "trim": "trims", "flush": "flushes"}
 METRICS_PATH: Final = "/metrics"
@@ -126,12 +126,17 @@ def add_rates(table: Table, samples: Sequence[Any]) -> None:
 
 
 def curve(values: Sequence[Any]) -> str:
-    """Values as bars, scaled to the largest, which is named; a space for None."""
-    largest = max((value for value in values if value is not None), default=0)
+    """Values as bars, scaled to the largest, and their range; a space for None."""
+    known = [value for value in values if value is not None]
+    largest = max(known, default=0)
     steps, scale = len(BARS) - 1, largest or 1
     bars = (BARS[0 if value is None else round(value / scale * steps)] for value in values)
-    shown = f"{largest:,.0f}" if largest >= 1000 else f"{largest:.3g}"
-    return f"{''.join(bars)} up to {shown}" if largest else "".join(bars)
+    if not largest:
+        return "".join(bars)
+    shown = [
+        f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" for value in (min(known), largest)
+    ]
+    return f"{''.join(bars)} {' to '.join(dict.fromkeys(shown))}"
 
 
 def format_us(value: float | None) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import ipaddress
 import shlex
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,6 +14,7 @@ import typer
 from rich.console import Console
 
 from ssdlab import profiles
+from ssdlab.cli.control import LATE_MAX
 from ssdlab.cli.options import complete_twin
 from ssdlab.cli.output import write_out
 from ssdlab.cli.serve_mount import FileSystem, Mount, Mounting, mounting_of
@@ -29,6 +31,11 @@ app = typer.Typer(add_completion=False)
 
 _DRIVE: Final = "format=raw,if=virtio,discard=unmap"
 """Options of a drive of qemu; without discard=unmap a guest's trims do not reach the twin."""
+
+LATENESS_EVERY_S: Final = 10
+"""Late replies are counted over this time."""
+LATENESS_ANSWERS_MIN: Final = 100
+"""Fewer replies say little about the machine."""
 
 UnixSocket = Annotated[
     Path | None, typer.Option(help="NBD: listen on this Unix socket, which must not exist.")
@@ -187,8 +194,13 @@ def _serve_until_interrupt(
             mounting.serve(options, quiet=console is None)
         elif console is not None:
             _print_usage(console, server, options)
+        lateness = Lateness(dict(server.counters()))
         while True:
-            time.sleep(1)  # a signal just before a sleep does not interrupt it
+            for _ in range(LATENESS_EVERY_S):
+                time.sleep(1)  # a signal just before a sleep does not interrupt it
+            warning = lateness.warning(dict(server.counters()))
+            if warning and console is not None:
+                _print(console, f"  {warning}")
 
 
 def _stop(server: Server, log: Path | None, console: Console | None) -> dict[str, object]:
@@ -371,6 +383,32 @@ def _print_nbd_usage(console: Console, address: str, title: str, options: ServeO
 
 def _print(console: Console, line: str) -> None:
     console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@dataclass
+class Lateness:
+    """Warns of late replies while the twin is served; `last` holds the counters seen last."""
+
+    last: dict[str, float | None]
+    _warned_at: float | None = None
+
+    def warning(self, counters: dict[str, float | None]) -> str:
+        """A line if many of the replies since the last call were late; one a minute at most."""
+        answers, late = (
+            (counters[name] or 0.0) - (self.last[name] or 0.0)
+            for name in ("paced_answers", "late_answers")
+        )
+        self.last = counters
+        now = time.monotonic()
+        is_due = self._warned_at is None or now >= self._warned_at + 60
+        if answers < LATENESS_ANSWERS_MIN or late < LATE_MAX * answers or not is_due:
+            return ""
+        self._warned_at = now
+        return (
+            f"late: {late / answers:.0%} of the last {answers:.0f} answers left more than 20 us "
+            "late, so clients see more than the twin's time; stop other programs on this machine, "
+            "or give a smaller --pace, such as 0.1x"
+        )
 
 
 def _pacing_summary(counters: dict[str, float | None]) -> str:

@@ -125,6 +125,8 @@ def _planned(files: list[FileOutcome]) -> str:
 
 def verdict(files: list[FileOutcome], *, dry_run: bool) -> str:
     """The result of all files in one sentence."""
+    if not files:
+        return "No files to heal: nothing was read or written."
     if dry_run:
         count = f"{len(files)} file{'' if len(files) == 1 else 's'}"
         return f"Dry run of {count}: {_planned(files)}"

@@ -136,8 +136,7 @@ fn inside(engine: &Engine) -> Answer {
 /// Commands, bytes and latencies by kind of command. A histogram is a list of pairs: the upper
 /// bound of a bucket in microseconds, and its number of commands.
 fn meter(engine: &Engine) -> Value {
-    let (kinds, in_flight) =
-        engine.inspect(|state| (state.meter().by_kind().to_vec(), state.in_flight));
+    let kinds = engine.inspect(|state| state.meter().by_kind().to_vec());
     let micros = |time: Nanos| time.get() as f64 / 1e3;
     let mut meter = Map::new();
     for kind in kinds {
@@ -151,6 +150,6 @@ fn meter(engine: &Engine) -> Value {
         });
         meter.insert(kind.kind.name().into(), values);
     }
-    meter.insert("in_flight".into(), json!(in_flight));
+    meter.insert("in_flight".into(), json!(engine.in_flight()));
     Value::Object(meter)
 }
