@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import ssdlab
 from ssdlab.errors import UsageError
 from ssdlab.fit.ageing import AgeingRow
-from ssdlab.fit.results import published_rows, read_ageing
+from ssdlab.fit.results import published_rows, read_ageing, read_results
 
 ROW = AgeingRow("one", 4096.0, (50.0, 200.0), (1.9, 2.9, 3.7))
 TOML = """[aging]
@@ -73,3 +74,14 @@ def test_holding_out_an_amount_also_removes_all_later_ones() -> None:
 def test_each_published_row_belongs_to_a_shipped_twin() -> None:
     assert len(published_rows()) == 10
     assert published_rows()["toshiba-xg5"].seconds == (1.9, 2.9, 3.7, 4.8, 6.8)
+
+
+def test_results_that_garbage_collection_slowed_are_refused(tmp_path: Path) -> None:
+    target = ssdlab.open_target("twin:toshiba-xg5", capacity="256MiB")
+    run = target.run(ssdlab.Fsync(size="192MiB", quick=True), out=tmp_path)
+    with pytest.raises(UsageError) as raised:
+        read_results([run.folder])
+    assert "fsync wrote 192 MiB of a drive of 256 MiB" in str(raised.value)
+    assert "with --size of at most 128 MiB" in str(raised.value)
+    run = target.run(ssdlab.Fsync(size="128MiB", quick=True), out=tmp_path)
+    assert read_results([run.folder]).others[0].experiment == "fsync"

@@ -31,10 +31,16 @@ from ssdlab.fit.measurement import FINDINGS, Measurement, from_csv, from_toml, m
 from ssdlab.fit.objective import EXPERIMENTS
 from ssdlab.input_files import read_text
 from ssdlab.records import Run
+from ssdlab.units import format_size
 
 ACCEPTED: Final = ("aging", *sorted([*EXPERIMENTS, iocost.NAME]))
 """Experiments whose results a fit accepts, and iocost's numbers."""
 AGING: Final = "aging:"
+MIB: Final = 1 << 20
+REGION_SHARE_MAX: Final = 0.5
+"""Of the drive: writes to a larger region cause garbage collection, which candidates do not do."""
+_WRITES_IN_A_REGION: Final = frozenset({"fsync", "suite"})
+"""Experiments that write to a region at random, which a candidate repeats in a small region."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +130,21 @@ def _read_runs(runs: Iterable[Run]) -> tuple[list[AgeingRow], list[Measurement]]
             run_cells = measured_cells(name, result.measures)
             where = _model_of(run), str(run.folder)
             parameters = {**drive_of(run), **result.parameters, "job_texts": _read_jobs(run)}
+            if name in _WRITES_IN_A_REGION:
+                _refuse_large_region(run, parameters)
             others.append(Measurement(name, *where, run_cells, result.findings, parameters))
     return rows, others
+
+
+def _refuse_large_region(run: Run, parameters: dict[str, Any]) -> None:
+    region, drive = (parameters.get(name) for name in ("size_mib", "drive_mib"))
+    if region and drive and region > REGION_SHARE_MAX * drive:
+        name, most = run.manifest.experiment, format_size(int(REGION_SHARE_MAX * drive) << 20)
+        raise UsageError(
+            f"{run.folder}: {name} wrote {format_size(region * MIB)} of a drive of "
+            f"{format_size(drive * MIB)}, so garbage collection slowed it, which a fit does not "
+            f"model; run {name} again with --size of at most {most}, or leave this run out"
+        )
 
 
 def _read_jobs(run: Run) -> dict[str, str]:

@@ -17,6 +17,7 @@ from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.runner.progress import Listener, Report
 from ssdlab.target import parse_profile
+from ssdlab.units import parse_duration
 
 if TYPE_CHECKING:
     from ssdlab.fit.fitted import Fitted
@@ -175,11 +176,20 @@ def _parameters_table(fitted: Fitted) -> Table:
     )
     rows = []
     for parameter in fitted.parameters:
-        interval = f"{_format(parameter.low)} to {_format(parameter.high)}"
-        if parameter.low == parameter.high == parameter.value:
-            interval = "none but this"
-        rows.append((parameter.key, _format(parameter.start), _format(parameter.value), interval))
+        values = (_format(parameter.start), _format(parameter.value))
+        rows.append((parameter.key, *values, _interval(parameter)))
     return Table(columns, tuple(rows))
+
+
+def _interval(parameter: Estimate) -> str:
+    """The interval of a value; of several values that scale together, relative to the fitted."""
+    low, value, high = parameter.low, parameter.value, parameter.high
+    if low == value == high:
+        return "none but this"
+    if isinstance(value, list):
+        first, least, most = (parse_duration(each[0]) for each in (value, low, high))
+        return f"{least / first - 1:+.1%} to {most / first - 1:+.1%}"
+    return f"{_format(low)} to {_format(high)}"
 
 
 def _assumptions(fitted: Fitted) -> str:
@@ -246,4 +256,9 @@ def _warning(fitted: Fitted, each: Estimate) -> str:
 def _format(value: Any) -> str:
     if value is None:
         return "none"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if not isinstance(value, list):
+        return str(value)
+    numbers, units = zip(*(each.split(" ") for each in value), strict=True)
+    if len(set(units)) > 1:
+        return ", ".join(value)
+    return f"{', '.join(numbers)} {units[0]}"
