@@ -148,7 +148,7 @@ def test_ids_begin_with_the_charts_name_and_are_unique(draw: Callable[[bool], Ch
 
 def test_a_line_is_described_by_its_ends() -> None:
     svg = lines_chart(has_data=True).svg()
-    assert "y against x: one from 1 at 2 to 3; two from 5 at 1 to 7</title>" in svg
+    assert "y against x: one: 1 at 2, 3 at 3; two: 5 at 1, 7 at 4</title>" in svg
 
 
 def test_points_that_a_logarithmic_axis_cannot_show_are_left_out() -> None:

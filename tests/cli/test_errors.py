@@ -50,7 +50,7 @@ def profile(tmp_path: Path) -> Callable[[str, str], str]:
         ([TWIN, "--size", "512"], ["'512': a size needs a unit: 512MiB"]),
         ([TWIN, "--size", "-1GiB"], ["'-1GiB' is not a size"]),
         ([TWIN, "--size", "1XiB"], ["'XiB' is not a unit of size"]),
-        ([TWIN, "--size", "1TiB"], ["holds 476.8 GiB, less than the 1 TiB of --size"]),
+        ([TWIN, "--size", "1TiB"], ["holds 476.8 GiB, less than the 1 TiB that this needs"]),
         ([TWIN, "--size"], ["'--size' requires an argument"]),
         ([TWIN, "--capacity", "0"], ["toshiba-xg5 scaled to 0 B"]),
         ([TWIN, "--capacity", "9999999999EiB"], ["toshiba-xg5 scaled to", "must be 1 B to"]),

@@ -56,7 +56,10 @@ def test_an_open_twin_has_its_geometry_and_profile() -> None:
 
 
 def test_a_twin_smaller_than_the_region_is_refused() -> None:
-    with pytest.raises(TargetError, match="holds 256 MiB, less than the 512 MiB of --size"):
+    with pytest.raises(
+        TargetError,
+        match="holds 256 MiB, less than the 512 MiB that this needs; give a smaller --size",
+    ):
         check(TargetOptions(Twin("toshiba-xg5", 256 * MIB), 512 * MIB))
 
 

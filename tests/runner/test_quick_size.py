@@ -47,6 +47,21 @@ def test_with_room_nothing_changes(parameters: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("parameters", "hint"),
+    [
+        *((Fragments(), "give --quick, a smaller --size"), (Aging(), "give --quick, a smaller")),
+        *(
+            (Aging(size="2GiB"), "give a smaller --size"),
+            (Aging(size="2GiB", quick=True), "give a"),
+        ),
+    ],
+)
+def test_a_refusal_names_quick_if_it_needs_less(parameters: Any, hint: str) -> None:
+    with pytest.raises(TargetError, match=hint):
+        _request(parameters, Twin("toshiba-xg5", 1 << 30))
+
+
+@pytest.mark.parametrize(
     "parameters", [Fragments(), Fragments(size="2056MiB", quick=True), Aging(size="2GiB")]
 )
 def test_a_size_that_was_given_or_a_full_run_is_not_reduced(parameters: Any) -> None:

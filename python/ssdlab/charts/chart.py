@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ssdlab.charts.marks import Line, Mark, Named, Point, apart, note
 from ssdlab.charts.svg import LIGHT, WIDE, Hint, Size, draw, run_colour
-from ssdlab.wording import cut, format_number, plain
+from ssdlab.wording import cut, format_number, number, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,11 +151,10 @@ class Chart:
     @property
     def accessible_name(self) -> str:
         """The title, or the first and last value of each line."""
-        text = format_number
         ends = (
-            f"{line.label} from {text(start[1])} at {text(start[0])} to {text(end[1])}"
+            f"{line.label}: "
+            + ", ".join(f"{number(y)} at {number(x)}" for x, y in (line.points[0], line.points[-1]))
             for line in self.lines
-            for start, end in [(line.points[0], line.points[-1])]
         )
         return plain(self.title or f"{self.y.label} against {self.x.label}: {'; '.join(ends)}")
 

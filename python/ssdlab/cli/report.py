@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -73,7 +74,7 @@ def report(
 def _read(path: Path) -> list[Run]:
     """The run in a folder or file, or all readable ones in a results folder and its checkups."""
     from ssdlab.experiments.stored_runs import is_fio_result, read_runs
-    from ssdlab.records import find_runs, read_run
+    from ssdlab.records import find_runs, read_run, unfinished_runs
 
     if is_fio_result(path):
         return read_runs(path)
@@ -90,6 +91,12 @@ def _read(path: Path) -> list[Run]:
         raise left_out[0]
     for reason in left_out:
         typer.echo(f"left out: {reason}", err=True)
+    for folder, _ in unfinished_runs(path):
+        typer.echo(
+            f"left out: {folder} was killed, or is still running; to resume it, ssdlab run resume "
+            f"{shlex.quote(str(folder))}",
+            err=True,
+        )
     return records
 
 

@@ -330,6 +330,12 @@ def _print_usage(console: Console, server: Server, options: ServeOptions) -> Non
         _print(console, title)
     else:
         _print_nbd_usage(console, server.address, title, options)
+    if options.data is None:
+        _print(
+            console,
+            "  the twin is empty: write blocks before you measure reads, because a read of a block "
+            "that was never written needs no flash",
+        )
     if server.nvme is not None:
         address, name = server.nvme
         host, _, port = address.rpartition(":")

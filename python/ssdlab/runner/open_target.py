@@ -62,7 +62,8 @@ class TargetOptions:
     """A target and the options to open it.
 
     The first `size_bytes` may be overwritten; a block device needs `consent`. `request_bytes_max`
-    is the largest request of any job. `size_from` is the option that gave the size, for errors.
+    is the largest request of any job. For errors, `size_from` is the option that gave the size, and
+    `smaller` another option that needs less room, if there is one.
     """
 
     target: Target
@@ -71,6 +72,7 @@ class TargetOptions:
     consent: Consent = NO_CONSENT
     request_bytes_max: int = 1 << 20
     size_from: str = "--size"
+    smaller: str = ""
 
     def to_manifest(self) -> dict[str, Any]:
         """These options as the manifest's entry `wish`; its paths are absolute."""
@@ -253,12 +255,16 @@ def _open_twin(twin: Twin, seed: int) -> OpenTarget:
     )
 
 
+def _smaller(options: TargetOptions) -> str:
+    return f"{options.smaller}, " if options.smaller else ""
+
+
 def _require_capacity(twin: Twin, options: TargetOptions) -> None:
     if options.size_bytes > twin.capacity_bytes:
         raise TargetError(
             f"{twin} holds {format_size(twin.capacity_bytes)}, less than the "
-            f"{format_size(options.size_bytes)} of {options.size_from}; give a smaller one or a "
-            "larger --capacity"
+            f"{format_size(options.size_bytes)} that this needs; give {_smaller(options)}a smaller "
+            f"{options.size_from} or a larger --capacity"
         )
 
 
@@ -274,8 +280,8 @@ def _open_block_device(path: Path, options: TargetOptions) -> OpenTarget:
     size = size_of(path)
     if options.size_bytes > size:
         raise TargetError(
-            f"{path} holds {format_size(size)}, less than the {format_size(options.size_bytes)} of "
-            f"{options.size_from}; give a smaller one"
+            f"{path} holds {format_size(size)}, less than the {format_size(options.size_bytes)} "
+            f"that this needs; give {_smaller(options)}a smaller {options.size_from}"
         )
     device = device_at(path)
     if device.read_only:
@@ -364,7 +370,8 @@ def _require_room(directory: Path, options: TargetOptions) -> None:
     raise TargetError(
         f"{directory} has {format_size(space.free_bytes)} free and "
         f"{format_size(space.kept_bytes)} must stay free (5 % or 1 GiB, whichever is more), so a "
-        f"test of {format_size(size_bytes)} has no room; give {smaller}another directory"
+        f"test of {format_size(size_bytes)} has no room; give {_smaller(options)}{smaller}another "
+        "directory"
     )
 
 

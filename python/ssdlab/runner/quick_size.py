@@ -31,6 +31,17 @@ def smaller(parameters: Parameters, target: Target, size_bytes: int) -> Paramete
     return replace(parameters, **changes)
 
 
+def quick_needs_less(parameters: Parameters) -> bool:
+    """Whether --quick, which was not given, sizes itself to the room that a target has."""
+    fields = parameters.described_fields()
+    can_be_quick = "quick" in fields and parameters.sized_by in fields
+    return (
+        can_be_quick
+        and getattr(parameters, "quick", False) is False
+        and getattr(parameters, parameters.sized_by) is None
+    )
+
+
 def _room(target: Target, size_bytes: int) -> int:
     """Bytes of the target that a run may use: at most `size_bytes`."""
     if isinstance(target, Twin):

@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from ssdlab.runner.experiment import Experiment
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, check, open_for_run
 from ssdlab.runner.parameters import Parameters
 from ssdlab.runner.progress import Listener, silent
-from ssdlab.runner.quick_size import smaller
+from ssdlab.runner.quick_size import quick_needs_less, smaller
 from ssdlab.runner.resume import ResumeState
 from ssdlab.runner.session import Plan, RunSession
 from ssdlab.runner.warnings import check_percentiles
@@ -116,7 +116,10 @@ def make_request(
                 f"--quick: {target} has room for {format_size(plan.size)} instead of "
                 f"{format_size(usual)}"
             )
-    options = options_of(target, plan, consent, parameters.size_option())
+    options = replace(
+        options_of(target, plan, consent, parameters.size_option()),
+        smaller="--quick" if quick_needs_less(parameters) else "",
+    )
     check(options)
     return RunRequest(experiment, plan, options, command_options=parameters.options(), note=note)
 

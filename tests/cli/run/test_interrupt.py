@@ -108,6 +108,9 @@ def test_after_a_kill_the_run_is_listed_and_the_next_run_removes_the_file_and_wa
     warnings = [each for each in result["warnings"] if each["code"] == "leftover"]
     assert leftover.name in warnings[0]["sentence"]
     assert list(drive_directory.iterdir()) == []
+    reported = ssdlab("report", tmp_path / "working-directory" / "ssdlab-runs")
+    assert reported.returncode == 0
+    assert "was killed, or is still running; to resume it, ssdlab run resume" in reported.stderr
 
 
 def test_a_second_run_leaves_the_file_of_the_first_alone(

@@ -49,7 +49,7 @@ def test_bad_input_is_a_one_line_error(
         ("iodepth=0", "iodepth is 0; it must be a whole number"),
         ("verify=crc32c", "verify is crc32c; it must be left out"),
         ("rw=rw\nruntime=5x", "2 problems: (1) fio job 'a': rw is rw"),
-        ("offset=2g", "less than the 2.004 GiB of the fio job file"),
+        ("offset=2g", "less than the 2.004 GiB that this needs"),
     ):
         job_file.write_text(f"{JOB}{line}\n")
         assert message in refused("run", "--fio", job_file, *TWIN)

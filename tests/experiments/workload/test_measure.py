@@ -267,7 +267,10 @@ def test_a_region_beyond_the_end_is_refused_with_the_option_that_gave_it() -> No
     twin = Twin("toshiba-xg5", 1 << 30)
     named = TargetOptions(twin, plan_.size, size_from="offset and size")
     with (
-        pytest.raises(TargetError, match=r"less than the 1\.004 GiB of offset and size"),
+        pytest.raises(
+            TargetError,
+            match=r"less than the 1\.004 GiB that this needs; give a smaller offset and size",
+        ),
         open_for_run(named),
     ):
         pytest.fail("it was opened")

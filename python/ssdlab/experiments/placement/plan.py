@@ -130,8 +130,9 @@ def plan(parameters: Placement, target: Target, seed: int) -> Plan:
     capacity = target.scaled_to_bytes
     if capacity is not None and capacity < SIZE_MIN:
         raise UsageError(
-            f"--capacity is {format_size(capacity)}; it must be {format_size(SIZE_MIN)} or more: "
-            "other files are written between the pieces of a file"
+            f"--capacity is {format_size(capacity)}; placement needs {format_size(SIZE_MIN)} or "
+            f"more, because other files lie between the pieces of a file; leave --capacity out for "
+            f"{format_size(SIZE)}"
         )
     return Plan(
         placements=tuple(dict.fromkeys(placements)),
