@@ -82,6 +82,34 @@ def test_a_disk_of_a_raid_driver_is_reported_as_unknown() -> None:
     assert "RAID controller" in _verdict(stack, "layer-unknown").evidence
 
 
+def test_bitlocker_is_a_layer_that_passes_trim() -> None:
+    for value, layers in ((1, ["BitLocker"]), (2, []), (0, []), (None, [])):
+        stack = read_windows(_record("C", bitlocker=value))
+        found = [layer.layer for layer in stack.mounts[0].layers if layer.layer == "BitLocker"]
+        assert found == layers, value
+        assert "trim-passes" in {each.code for each in judge(stack)}
+    [layer] = [
+        layer
+        for layer in read_windows(_record("C", bitlocker=3)).mounts[0].layers
+        if layer.layer == "BitLocker"
+    ]
+    assert layer.why == "it is encrypting, and passes TRIM"
+
+
+@pytest.mark.parametrize(
+    "types", [{"GptType": "{AF9B60A0-1431-4F62-BC68-3311714A69AD}"}, {"MbrType": 66}]
+)
+def test_a_volume_on_dynamic_disks_is_reported_as_unknown(types: dict[str, Any]) -> None:
+    record = _record("D")
+    for row in record["partitions"]:
+        if row["DiskNumber"] in {0, 1}:
+            row.update(types, DriveLetter="\0")
+    stack = read_windows(record)
+    assert [device.layer for device in stack.devices] == ["dynamic volume", "drive", "drive"]
+    assert [drive.name for drive in stack.drives] == ["PhysicalDrive0", "PhysicalDrive1"]
+    assert "dynamic volume" in _verdict(stack, "layer-unknown").evidence
+
+
 @pytest.mark.parametrize("letter", ["C", "D", "E", "F"])
 def test_no_verdict_names_a_command_or_a_file_of_linux(letter: str) -> None:
     for verdict in judge(read_windows(_record(letter))):

@@ -52,6 +52,11 @@ _AGAIN: Final = (
     "make it again with the script that `ssdlab doctor --collector windows` prints, and do not "
     "edit it"
 )
+_LDM_DATA: Final = "{af9b60a0-1431-4f62-bc68-3311714a69ad}"
+_LDM_DATA_MBR: Final = 0x42
+"""Partition types of the Logical Disk Manager, whose disks Windows calls dynamic."""
+_BITLOCKER: Final = {1: "on", 3: "encrypting", 4: "decrypting", 5: "suspended", 6: "locked"}
+"""System.Volume.BitLockerProtection of an encrypted volume; 2 is off."""
 _NOTIFY: Final = re.compile(r"(?:(\w+) )?DisableDeleteNotify\s*=\s*(\d)")
 
 
@@ -72,12 +77,16 @@ def read_windows(record: dict[str, Any]) -> Snapshot:
     letter = str(record.get("letter") or "")
     volume = _row(record, "volumes", "DriveLetter", letter)
     partition = _row(record, "partitions", "DriveLetter", letter)
-    if volume is None or partition is None:
+    dynamic = sorted({row.get("DiskNumber") or 0 for row in _dynamic_partitions(record)})
+    if volume is None or (partition is None and not dynamic):
         raise UsageError(
             f"the recording has no volume with the letter {letter!r} on a disk of that machine; "
             "give the script a local path"
         )
-    devices = list(_devices(record, partition))
+    if partition is None:
+        devices = list(_dynamic_devices(record, letter, dynamic))
+    else:
+        devices = list(_devices(record, partition))
     memory = record.get("memory_kib")
     as_root = bool(record.get("administrator"))
     return Snapshot(
@@ -99,6 +108,7 @@ class _Row(msgspec.Struct, rename="pascal"):
     disk_number: int | None = None
     partition_number: int | None = None
     offset: int | None = None
+    mbr_type: int | None = None
     size: int | None = None
     size_remaining: int | None = None
     allocation_unit_size: int | None = None
@@ -164,6 +174,29 @@ def _devices(record: dict[str, Any], partition: dict[str, Any]) -> Iterator[Devi
     members = [] if space is None else _members(record, space)
     yield _disk(record, disk, tuple(member.name for member in members))
     yield from members
+
+
+def _dynamic_partitions(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """The partitions of dynamic disks that hold volumes: they have no drive letters."""
+    return [
+        row
+        for row in _rows(record, "partitions")
+        if str(row.get("GptType")).lower() == _LDM_DATA or row.get("MbrType") == _LDM_DATA_MBR
+    ]
+
+
+def _dynamic_devices(record: dict[str, Any], letter: str, numbers: list[int]) -> Iterator[Device]:
+    """A volume on dynamic disks, which may use any of them, and all dynamic disks."""
+    disks = [_row(record, "disks", "Number", number) for number in numbers]
+    found = [_disk(record, disk, ()) for disk in disks if disk is not None]
+    yield Device(
+        name=f"{letter}:",
+        node=f"{letter}:",
+        layer="dynamic volume",
+        transport="unknown",
+        below=tuple(device.name for device in found),
+    )
+    yield from found
 
 
 def _disk(record: dict[str, Any], disk: dict[str, Any], below: tuple[str, ...]) -> Device:
@@ -245,6 +278,7 @@ def _mounted(record: dict[str, Any], volume: dict[str, Any], devices: list[Devic
         layers=(
             TrimLayer("schedule", letter, issues, f"{why}{weekly}"),
             TrimLayer("file system", letter, "yes" if kind in {"NTFS", "ReFS"} else passes, why),
+            *_bitlocker(record, letter),
             *(_trim(record, device) for device in devices),
         ),
     )
@@ -266,9 +300,18 @@ def _notifies(record: dict[str, Any], kind: str) -> tuple[Passes, str]:
     return "unknown", f"ssdlab does not know whether {kind} sends TRIM"
 
 
+def _bitlocker(record: dict[str, Any], letter: str) -> Iterator[TrimLayer]:
+    state = _BITLOCKER.get(record.get("bitlocker") or 0)
+    if state is not None:
+        yield TrimLayer("BitLocker", letter, "yes", f"it is {state}, and passes TRIM")
+
+
 def _trim(record: dict[str, Any], device: Device) -> TrimLayer:
     if device.is_partition:
         return TrimLayer(device.layer, device.name, "yes", "passes what its disk takes")
+    if device.layer == "dynamic volume":
+        why = "ssdlab does not follow dynamic volumes"
+        return TrimLayer(device.layer, device.name, "unknown", why)
     disk = _row(record, "disks", "Number", device.name.removeprefix("PhysicalDrive"))
     enabled = None if disk is None else disk.get("TrimEnabled")
     if enabled is None:

@@ -100,6 +100,9 @@ $identity = [Security.Principal.WindowsIdentity]::GetCurrent()
 $administrators = [Security.Principal.WindowsBuiltInRole]::Administrator
 $task = Get-ScheduledTask -TaskPath '\Microsoft\Windows\Defrag\' -TaskName ScheduledDefrag
 $paging = Get-CimInstance Win32_PageFileUsage
+# The property that Explorer shows. Get-BitLockerVolume needs an administrator.
+$bitlocker = (New-Object -ComObject Shell.Application).NameSpace($root).Self.ExtendedProperty(
+    'System.Volume.BitLockerProtection')
 
 $record = [ordered]@{
     'ssdlab-collector' = 1
@@ -115,8 +118,9 @@ $record = [ordered]@{
     optimize_task = if ($task) { "$($task.State)" } else { $null }
     volumes = Select-Values (Get-Volume) @('DriveLetter', 'FileSystem', 'Size', 'SizeRemaining',
         'AllocationUnitSize', 'DriveType', 'HealthStatus', 'Path')
+    bitlocker = $bitlocker
     partitions = Select-Values (Get-Partition) @('DiskNumber', 'PartitionNumber', 'DriveLetter',
-        'Offset', 'Size', 'Type')
+        'Offset', 'Size', 'Type', 'GptType', 'MbrType')
     disks = $disks
     physical_disks = $physical
     storage_spaces = $spaces
