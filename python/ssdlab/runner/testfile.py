@@ -7,12 +7,12 @@ import fcntl
 import os
 import re
 import secrets
-import stat
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from ssdlab.errors import TargetError
+from ssdlab.storage_stack.leftovers import remove_if_unlocked
 from ssdlab.units import format_size
 
 _NAME: Final = re.compile(r"ssdlab-test-[0-9a-f]{12}\.tmp")
@@ -99,31 +99,12 @@ def remove_leftovers(directory: Path) -> list[Path]:
     Keeps files locked by a running ssdlab, files of other users, and anything that is not a
     regular file.
     """
-    return [path for path in files_in_use(directory) if _remove_if_unlocked(path)]
+    return [path for path in files_in_use(directory) if remove_if_unlocked(path)]
 
 
 def files_in_use(directory: Path) -> list[Path]:
     """Paths named like test files. After `remove_leftovers` running ssdlab processes own them."""
     return [path for path in sorted(directory.iterdir()) if _NAME.fullmatch(path.name)]
-
-
-def _remove_if_unlocked(path: Path) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-            return False
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
-    except OSError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(fd)
 
 
 def _reserve(fd: int, directory: Path, size_bytes: int) -> None:

@@ -28,6 +28,7 @@ from ssdlab.errors import DeviceFailure, TargetError
 from ssdlab.heal.methods.rewriter import RewriteResult
 from ssdlab.heal.pieces import Range
 from ssdlab.storage_stack.extents import ExtentFlag, read_extents
+from ssdlab.storage_stack.leftovers import remove_if_unlocked
 
 _NAME: Final = re.compile(r"\.ssdlab-heal-[0-9a-f]{12}\.tmp")
 _EXCHANGE: Final = 2  # RENAME_EXCHANGE
@@ -130,27 +131,8 @@ def remove_leftovers(directory: Path) -> list[Path]:
     return [
         path
         for path in sorted(directory.iterdir())
-        if _NAME.fullmatch(path.name) and _remove_if_unused(path)
+        if _NAME.fullmatch(path.name) and remove_if_unlocked(path, root_may=True)
     ]
-
-
-def _remove_if_unused(path: Path) -> bool:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return False
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or os.geteuid() not in (0, status.st_uid):
-            return False
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        path.unlink()
-    except OSError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(fd)
 
 
 def _take_lease(fd: int) -> None:
