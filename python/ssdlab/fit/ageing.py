@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ssdlab.device import open_twin
 from ssdlab.experiments.aging import measure as aging
 from ssdlab.experiments.aging.analysis import measures
+from ssdlab.profiles.toml_edit import get_value
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import RunSession
 
@@ -27,6 +28,7 @@ FINAL_FILE: Final = 4 * SCALED_FILE
 CAPACITY_RATIO: Final = 8
 """Twin capacity / file size: large enough to overwrite the file without garbage collection."""
 REST_S: Final = 10.0
+"""Idle time before a read. It is scaled like the file if an SLC cache folds its data meanwhile."""
 ROUNDING_S: Final = 0.1 / 12**0.5
 """Standard deviation of the error from rounding a time to 0.1 s."""
 RELATIVE_SIGMA: Final = 0.04
@@ -78,7 +80,8 @@ def twin_seconds(profile: str, row: AgeingRow, *, size: int = SCALED_FILE, seed:
     amounts = tuple(
         max(1, int(mib * aging.MIB * scale) // block) * block for mib in row.written_mib
     )
-    plan = aging.Plan(size, amounts, (REST_S,), 0.0, seed)
+    rest_s = REST_S if get_value(profile, "slc.size") is None else REST_S * scale
+    plan = aging.Plan(size, amounts, (rest_s,), 0.0, seed)
     drive = open_twin(row.model, profile, CAPACITY_RATIO * size, seed=seed)
     session = RunSession(OpenTarget(drive, {}))
     aging.measure(session, plan)
