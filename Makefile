@@ -70,8 +70,8 @@ studio: ## the WebAssembly module of the studio's page: python/ssdlab/studio/stu
 site: .venv/stamp-native .venv/stamp-site studio ## the documentation as web pages, in build/site
 	@tools/site.sh
 
-wheels: .venv/stamp-native .venv/stamp-release studio ## a release in build/dist: wheel, source archive, the program serve_twin
-	@tools/wheels.sh
+wheels: .venv/stamp-native .venv/stamp-release studio ## a release in build/dist: wheel, source archive, serve_twin (TARGET="...": for others)
+	@tools/wheels.sh $(TARGET)
 
 deb: .venv/stamp-native ## a package for Debian 13 in build/dist, from the wheel that is there
 	@tools/deb.sh
@@ -79,7 +79,7 @@ deb: .venv/stamp-native ## a package for Debian 13 in build/dist, from the wheel
 release-check: .venv/stamp-native .venv/stamp-lint .venv/stamp-site ## what this commit lacks to be a release (see CONTRIBUTING.md)
 	@$(BIN)/python tools/release_check.py
 
-TARGET ?= nbd_session
+fuzz: TARGET ?= nbd_session
 SECONDS ?= 600
 fuzz: .venv/stamp-native ## one fuzz target for a while: make fuzz TARGET=profile SECONDS=600
 	@fuzz/run.sh $(TARGET) $(SECONDS)

@@ -207,6 +207,7 @@ def test_a_path_without_runs_is_refused_with_what_to_give(tmp_path: Path, name: 
         ("toshiba-xg5", "toshiba-xg5"),
         ("/mnt/My Data", "mnt-my-data"),
         ("/", "root"),
+        (".", "here"),
         ("../../x.toml", "x-toml"),
     ],
 )

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packages the wheel in build/dist for Debian 13, whose Python is 3.13: build/dist/ssdlab_*.deb.
+# Packages this machine's wheel in build/dist for Debian 13, whose Python is 3.13: build/dist/ssdlab_*.deb.
 #
 # The package depends on Debian's libraries where they are new enough. The others, in the versions of
 # constraints.txt, are in /usr/lib/ssdlab, which no other program imports. Needs no root.
@@ -18,14 +18,15 @@ depends=(
 
 die() { echo "deb: $*" >&2; exit 1; }
 command -v dpkg-deb >/dev/null || die "needs dpkg-deb (Debian: package dpkg; Fedora: dpkg)"
-wheels=(build/dist/ssdlab-*-manylinux*.whl)
-[ -e "${wheels[0]}" ] || die "build/dist has no wheel: make wheels"
+machine=$(uname -m)
+wheels=(build/dist/ssdlab-*-manylinux*_"$machine".whl)
+[ -e "${wheels[0]}" ] || die "build/dist has no wheel for $machine: make wheels"
 [ ${#wheels[@]} = 1 ] || die "build/dist has several wheels: make wheels"
 wheel=${wheels[0]}
 version=$(basename "$wheel" | cut -d - -f 2)
-case $(basename "$wheel" .whl) in
-*x86_64) architecture=amd64 ;;
-*aarch64) architecture=arm64 ;;
+case $machine in
+x86_64) architecture=amd64 ;;
+aarch64) architecture=arm64 ;;
 *) die "no Debian architecture is known for $wheel" ;;
 esac
 maintainer="${DEBFULLNAME:-the ssdlab authors} <${DEBEMAIL:-ssdlab@packages.invalid}>"
@@ -36,8 +37,6 @@ share=$root/usr/share
 doc=$share/doc/ssdlab
 rm -rf "$root"
 mkdir -p "$library" "$doc" "$root/DEBIAN" "$root/usr/bin"
-machine=${wheel##*_2_28_}
-machine=${machine%.whl}
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
     --target "$library" --implementation cp --python-version "$python" --only-binary :all: \
     --platform "manylinux_2_28_$machine" --platform "manylinux_2_17_$machine" \
@@ -95,6 +94,7 @@ install -D -m 644 packaging/debian/lintian-overrides "$share/lintian/overrides/s
 
 find "$root" -type d -exec chmod 755 {} +
 find "$root/usr/lib" "$root/usr/share" -type f -exec chmod 644 {} +
+chmod 755 "$library"/ssdlab/doctor/collector/*.sh
 cat >"$root/DEBIAN/control" <<CONTROL
 Package: ssdlab
 Version: $version

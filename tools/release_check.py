@@ -6,6 +6,7 @@ stated in Cargo.toml, pyproject.toml and CITATION.cff; its section in CHANGELOG.
 """
 
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -87,13 +88,14 @@ def tag(root: Path) -> Iterator[str]:
 
 def wheels(root: Path) -> Iterator[str]:
     """Files of the release that are missing, or that were built from another commit."""
-    version = version_of(root)
-    for pattern in (f"ssdlab-{version}-*manylinux*.whl", f"ssdlab-{version}.tar.gz",
-                    f"serve_twin-{version}-*.tar.gz"):  # fmt: skip
+    version, machine = version_of(root), platform.machine()
+    name = f"ssdlab-{version}-*manylinux*_{machine}.whl"
+    for pattern in (name, f"ssdlab-{version}.tar.gz",
+                    f"serve_twin-{version}-linux-{machine}.tar.gz"):  # fmt: skip
         if len([*DIST.glob(pattern)]) != 1:
             yield f"build/dist has no {pattern}, or several: make wheels"
             return
-    [wheel] = DIST.glob("*.whl")
+    [wheel] = DIST.glob(name)
     head = output("git", "-C", root, "rev-parse", "--short=12", "HEAD").strip()
     with tempfile.TemporaryDirectory() as folder:
         python = Path(folder) / "bin" / "python"

@@ -236,7 +236,8 @@ class Run:
 def run_name(experiment: str, label: str, started: datetime) -> str:
     """A folder name that sorts by time: 20261121-101500-aging-toshiba-xg5-3f2a."""
     word = re.sub(r"[^a-z0-9]+", "-", label.lower())[-32:].strip("-")
-    return f"{started:%Y%m%d-%H%M%S}-{experiment}-{word or 'root'}-{secrets.token_hex(2)}"
+    word = word or ("root" if label.startswith("/") else "here")
+    return f"{started:%Y%m%d-%H%M%S}-{experiment}-{word}-{secrets.token_hex(2)}"
 
 
 def make_folder(results: Path, name: str) -> Path:

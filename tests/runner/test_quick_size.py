@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 
+from ssdlab import target
 from ssdlab.errors import TargetError
 from ssdlab.experiments import Aging, Fragments, Placement, Steady
 from ssdlab.experiments.registry import experiment_of
 from ssdlab.runner import quick_size
 from ssdlab.runner.parameters import MIB
 from ssdlab.runner.run import RunRequest, make_request
+from ssdlab.storage_stack.blockdev import BlockDevice
 from ssdlab.target import NO_CONSENT, Directory, Target, Twin
 
 
-def _request(parameters: Any, target: Target) -> RunRequest:
-    return make_request(experiment_of(parameters), parameters, target, NO_CONSENT, 0)
+def _request(parameters: Any, wanted: Target) -> RunRequest:
+    return make_request(experiment_of(parameters), parameters, wanted, NO_CONSENT, 0)
 
 
 def test_a_twin_without_room_for_the_usual_size_is_used_as_a_whole() -> None:
@@ -76,6 +78,16 @@ def test_with_less_than_the_least_the_usual_size_stays_and_is_refused_later(
     request = _request(Aging(quick=True), Directory(str(tmp_path)))
     assert request.plan.size == 512 * MIB
     assert request.note == ""
+
+
+def test_a_small_block_device_is_used_as_a_whole_and_not_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = BlockDevice("sdx", 8, 0, "sdx", "sata", size=100 * MIB)
+    monkeypatch.setattr(quick_size, "device_at", lambda _path: disk)
+    smaller = quick_size.smaller(Aging(quick=True), target.BlockDevice("/dev/absent"), 512 * MIB)
+    assert isinstance(smaller, Aging)
+    assert smaller.size == 100 * MIB
 
 
 def test_an_experiment_without_a_size_is_left_alone() -> None:

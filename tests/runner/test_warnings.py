@@ -172,7 +172,7 @@ def test_null_percentiles_get_one_warning_with_names_and_counts() -> None:
     warnings: dict[str, str] = {}
     rows = [{"latency_us_p99": None, "latency_us_p9999": None}, {"latency_us_p9999": None}]
     check_percentiles(rows, warnings.setdefault)
-    assert "p99 (1 rows), p99.99 (2 rows)" in warnings["few-samples"]
+    assert "p99 (1 row), p99.99 (2 rows)" in warnings["few-samples"]
     warnings.clear()
     check_percentiles([{"latency_us_p99": 3.0, "mib_per_s": None}], warnings.setdefault)
     assert warnings == {}

@@ -2,7 +2,7 @@
 # Installs a release (build/dist) on a minimal Debian system as an ordinary user would, uses it, and
 # removes it. Prints a transcript with times; exit status 1 if a command fails or a file is left.
 #
-# Usage: [DIST=FOLDER] tools/fresh/install.sh RELEASE pipx|deb     for example: bookworm pipx
+# Usage: [DIST=FOLDER] [ARCH=arm64] tools/fresh/install.sh RELEASE pipx|deb     for example: bookworm pipx
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -10,7 +10,8 @@ cd "$(dirname "$0")/../.."
 release=$1 way=$2 who=user
 # shellcheck source=tools/fresh/root.sh
 . tools/fresh/root.sh
-cp "${DIST:-build/dist}"/*.whl "${DIST:-build/dist}"/*.deb "$new$home/" 2>/dev/null || true
+machine=$(in_new 0:0 uname -m)
+cp "${DIST:-build/dist}"/*manylinux*_"$machine".whl "${DIST:-build/dist}"/*.deb "$new$home/" 2>/dev/null || true
 started=$SECONDS failed=0
 
 # as USER COMMAND: shows a command, runs it in a login's home directory and prints its output.
@@ -26,7 +27,7 @@ as() {
     fi
     [ $((SECONDS - from)) -lt 2 ] || echo "[$((SECONDS - from)) s]"
 }
-quietly() { echo "DEBIAN_FRONTEND=noninteractive $* >/dev/null 2>&1"; }
+quietly() { echo "DEBIAN_FRONTEND=noninteractive $* >/tmp/log 2>&1 || { tail -n 15 /tmp/log; exit 1; }"; }
 
 as 0:0 "$(quietly apt-get update)"
 # What a system that people log in to has.
@@ -40,6 +41,7 @@ pipx)
 deb) as 0:0 "$(quietly "apt-get install --yes $home/ssdlab_*.deb")" ;;
 *) die "$way is not pipx or deb" ;;
 esac
+[ "$failed" = 0 ] || die "$release $way: not installed"
 as "$owner" 'ssdlab --version'
 as "$owner" 'ssdlab run aging twin:toshiba-xg5'
 echo "[from nothing to the first verdict: $((SECONDS - started)) s]"
@@ -62,7 +64,11 @@ as "$owner" "$load; complete -p ssdlab"
 as "$owner" "_SSDLAB_COMPLETE=complete_bash COMP_WORDS='ssdlab run st' COMP_CWORD=2 ssdlab"
 case $way in
 pipx) as "$owner" 'pipx uninstall ssdlab' ;;
-deb) as 0:0 "$(quietly apt-get purge --yes ssdlab)" ;;
+deb)
+    as 0:0 "$(quietly apt-get purge --yes ssdlab)"
+    as 0:0 "$(quietly apt-get install --yes --no-install-recommends lintian)"
+    as "$owner" 'lintian --fail-on error,warning --show-overrides ssdlab_*.deb'
+    ;;
 esac
 left=$(find "$new/usr" "$new/etc" "$new/var/lib" "$new$home/.local" -iname '*ssdlab*' 2>/dev/null || true)
 if [ -n "$left" ]; then

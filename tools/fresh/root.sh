@@ -6,6 +6,8 @@
 # The new system gets this machine's package sources, proxies, and pip and cargo settings. It is
 # created in build/fresh, and removed when the script ends; the minimal system is kept for the next
 # call.
+#
+# ARCH=arm64 makes it for another processor; with qemu-user-static and binfmt_misc its programs run here.
 
 die() { echo "fresh: $*" >&2; exit 2; }
 case ${who:?} in
@@ -22,14 +24,14 @@ mirror=$(tools/setup.sh apt-source Debian)
 security=$(tools/setup.sh apt-source Debian-Security)
 [ -n "$mirror" ] || die "apt knows no source with the label Debian (see: apt-get indextargets)"
 
-base=$PWD/build/fresh/$release
-new=$PWD/build/fresh/$release-$who
-log=$PWD/build/fresh/$release-$who
+base=$PWD/build/fresh/$release${ARCH:+-$ARCH}
+new=$base-$who
+log=$base-$who
 mkdir -p build/fresh
 if [ ! -e "$base.made" ]; then
     rm -rf "$base"
     echo "fresh: creating a minimal $release" >&2
-    debootstrap --variant=minbase "$release" "$base" "$mirror" >"$base.log" 2>&1 ||
+    debootstrap --variant=minbase ${ARCH:+"--arch=$ARCH"} "$release" "$base" "$mirror" >"$base.log" 2>&1 ||
         die "debootstrap failed: see $base.log"
     touch "$base.made"
 fi

@@ -368,17 +368,23 @@ def _print_nbd_usage(console: Console, address: str, title: str, options: ServeO
     if is_unix:
         path = Path(address).resolve()
         uri = f"nbd+unix:///?socket={path}"
-        kernel = f"nbd-client -unix {shlex.quote(str(path))} /dev/nbd0 -persist"
+        kernel = f"nbd-client -unix {shlex.quote(str(path))} /dev/nbd0 -persist    # as root"
     else:
         host, _, port = address.rpartition(":")
-        uri, kernel = f"nbd://{address}", f"nbd-client {host} {port} /dev/nbd0 -persist"
+        uri, kernel = (
+            f"nbd://{address}",
+            f"nbd-client {host} {port} /dev/nbd0 -persist    # as root",
+        )
     if is_tls:
         uri = f"{uri.replace('nbd', 'nbds', 1)}{'&' if is_unix else '/?'}tls-certificates=DIR"
     commands = (
         ("look at it", f"nbdinfo {shlex.quote(uri)}"),
         ("fio", f"fio --name=t --ioengine=nbd --uri={shlex.quote(uri)} --rw=randread --size=64m"),
         ("a file", f"mkdir -p d && nbdfuse d {shlex.quote(uri)} &"),
-        ("a block device", "losetup --find --show --direct-io=on d/nbd"),
+        (
+            "a block device",
+            "losetup --find --show --direct-io=on d/nbd    # nbdfuse and this: as root",
+        ),
         ("the kernel's client", kernel),
         ("a guest", f"qemu-system-x86_64 -drive file={shlex.quote(uri)},{_DRIVE} ..."),
     )

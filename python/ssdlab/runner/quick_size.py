@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ssdlab.runner.parameters import MIB, Parameters
-from ssdlab.storage_stack.blockdev import size_of
+from ssdlab.storage_stack.blockdev import device_at
 from ssdlab.storage_stack.space import room_for
 from ssdlab.target import Directory, Target, Twin
 
@@ -48,4 +48,6 @@ def _room(target: Target, size_bytes: int) -> int:
         return min(size_bytes, target.capacity_bytes)
     if isinstance(target, Directory):
         return room_for(target.path, size_bytes)
-    return min(size_bytes, size_of(target.path))
+    # Without opening it, which may need root: a device in use is refused as that, later.
+    size = device_at(target.path).size
+    return size_bytes if size is None else min(size_bytes, size)

@@ -96,6 +96,5 @@ def _measure_memory(session: RunSession, plan: Plan) -> None:
         session.target.warn(
             "no-memory-drive",
             f"The host's share of the read times was not measured: {error}. Request splitting is "
-            "measured with the same commands on a contiguous file only. Run as root to measure "
-            "the host's share.",
+            "measured with the same commands on a contiguous file only.",
         )

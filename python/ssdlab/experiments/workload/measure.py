@@ -207,8 +207,8 @@ def _prepare(session: RunSession, fio: FioJob) -> PreparedJob:
     if not fio.options.direct:
         target.warn(
             "workload",
-            f"A twin has no page cache, so job {fio.name} (direct=0) went to the drive directly: "
-            "compare it with direct=1 on a real drive.",
+            f"A twin has no page cache, so the job {fio.name!r} (direct=0) went to the drive "
+            "directly: compare it with direct=1 on a real drive.",
         )
     return PreparedJob(fio, _with_durable_writes(fio), drive)
 

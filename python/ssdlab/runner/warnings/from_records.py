@@ -68,7 +68,8 @@ def check_percentiles(measures: Iterable[Row], warn: Warn) -> None:
                 missing[match[2]] = missing.get(match[2], 0) + 1
     if missing:
         percentiles = ", ".join(
-            f"{_percentile_name(name)} ({count} rows)" for name, count in missing.items()
+            f"{_percentile_name(name)} ({count} row{'s' * (count != 1)})"
+            for name, count in missing.items()
         )
         warn(
             "few-samples",
