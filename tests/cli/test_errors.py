@@ -95,6 +95,14 @@ def test_a_wrong_profile_is_named_with_its_key_and_what_that_may_be(
         assert part in line
 
 
+def test_the_module_is_the_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ssdlab", "nonsense"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "nonsense" in done.stderr
+
+
 def test_a_file_is_no_target(refused: Refused, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("precious")

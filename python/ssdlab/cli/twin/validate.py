@@ -43,7 +43,7 @@ def validate(
     """Compare published figures of real drives with those of their twins.
 
     Each figure is *fitted* (the twin was made from it), or *predicted*. A profile is compared with
-    the tables of its model, or with the rows that are named. All tables take a few minutes.
+    the tables of its model, or with the rows that are named. All tables take less than a minute.
     """
     from ssdlab.fit.validation.comparison import select
     from ssdlab.fit.validation.report import ValidationReport
