@@ -28,7 +28,7 @@ FINAL_FILE: Final = 4 * SCALED_FILE
 CAPACITY_RATIO: Final = 8
 """Twin capacity / file size: large enough to overwrite the file without garbage collection."""
 REST_S: Final = 10.0
-"""Idle time before a read. It is scaled like the file if an SLC cache folds its data meanwhile."""
+"""Idle time before a read. It is scaled like the file if an SLC cache folds data in it."""
 ROUNDING_S: Final = 0.1 / 12**0.5
 """Standard deviation of the error from rounding a time to 0.1 s."""
 RELATIVE_SIGMA: Final = 0.04

@@ -197,7 +197,7 @@ def _findings(
 
 
 def _bounded(sizes: _Sizes, written: float, most: float) -> _Sizes:
-    """The sizes, if the buffer holds no more than what was `written` before the last drop.
+    """The sizes, if the buffer holds at most the bytes `written` before the last drop.
 
     `most` is the latest position of that drop.
     """
