@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
+from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
 
@@ -40,6 +42,8 @@ def _gauged(**values: Any) -> Any:
         "spares_new_data": True,
         "reads_first": False,
         "cost_at_random": lambda _unit: 1.0,
+        "garbage": "not measured",
+        "extra": 0.0,
     }
     return SimpleNamespace(**usual | values)
 
@@ -82,3 +86,51 @@ def test_a_read_that_costs_over_half_a_write_may_be_limited_by_the_channel() -> 
     dear = waf(_gauged(read=0.6), UNKNOWN).bracket
     assert dear is not None
     assert dear.low == pytest.approx(8.6 / 1.6)  # each relocated unit is read: w + 0.6 (w - 1) = 8
+
+
+def _garbage(**values: Any) -> Garbage:
+    """Victims of which an eighth is invalid; nothing but programs takes time."""
+    usual: dict[str, Any] = {"trimmed": 1 / 8, "rate": 1 / 8, "alone": 1.0}
+    usual |= {"hidden": Bracket(80.0, 79.0, 81.0), "added": 0.0}
+    return Garbage(**usual | values)
+
+
+def test_waf_and_hidden_flash_come_from_known_garbage_although_the_link_limits_other_writes() -> (
+    None
+):
+    """A steady write costs half as much as one with a WAF of 8."""
+    link = {"is_direct_limited": True, "direct": 0.5, "steady": 1 / 4, "read": 0.01}
+    gauged = _gauged(garbage=_garbage(alone=0.5), **link)
+    found = waf(gauged, UNKNOWN).bracket
+    assert found is not None
+    assert found.value == pytest.approx(4.0, rel=0.15)
+    assert found.low < 4.0 < found.high
+    hidden = hidden_flash(gauged).bracket
+    assert hidden is not None
+    assert hidden.value == 80.0
+    assert waf(_gauged(**link), UNKNOWN).bracket is None
+
+
+def test_what_each_write_costs_besides_programs_shows_a_cache_that_is_folded() -> None:
+    """If the link hides the cache, WAF is higher by one write to it, or is not."""
+    link = {"is_direct_limited": True, "read": 0.0}
+    apart, along = (
+        waf(_gauged(garbage=_garbage(added=added), **link), UNKNOWN).bracket for added in (0.0, 1.8)
+    )
+    assert apart is not None
+    assert along is not None
+    assert apart.high < 9 < along.high
+    assert along.low == pytest.approx(apart.low + 0.5)
+
+
+def test_writes_all_over_a_region_whose_map_does_not_fit_may_have_a_lower_waf() -> None:
+    """A third of the cost of a steady write may be that of the map."""
+    found = waf(_gauged(garbage=_garbage(), extra=8 / 3, read=0.0), UNKNOWN)
+    assert found.bracket is None
+    assert "too uncertain: 5.17" in found.why
+
+
+def test_a_waf_far_above_the_known_one_is_undetermined() -> None:
+    found = waf(_gauged(garbage=_garbage(), steady=1 / 64), UNKNOWN)
+    assert found.bracket is None
+    assert "too far" in found.why

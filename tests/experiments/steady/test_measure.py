@@ -96,7 +96,7 @@ def test_the_write_amplification_from_the_curve_is_within_5_percent(
         run.evidence.parameters,
     )
     waf = conclude(blind).findings["waf"]
-    assert "curve" in waf.why
+    assert ("from the curve" if "d-choices" in run.twin.ftl else "invalid") in waf.why
     assert waf.value == findings["waf_curve"].value
     assert waf.value == pytest.approx(run.number("waf"), rel=0.05)
 
@@ -230,15 +230,14 @@ CACHES: Final = {
 }
 
 
-@pytest.mark.parametrize(("slc", "is_found"), [("", True), (CACHES["static"], False)])
-def test_a_cache_as_fast_as_the_link_leaves_hidden_spare_undetermined(
-    tmp_path: Path, slc: str, is_found: bool
+@pytest.mark.parametrize("slc", ["", CACHES["static"]])
+def test_a_cache_as_fast_as_the_link_does_not_hide_where_collection_begins(
+    tmp_path: Path, slc: str
 ) -> None:
     run = _run(replace(SMALL, spare=0.12, slc=slc, link="50 MiB/s"), tmp_path, Plan(seed=3))
     rested = [step["rest_s"] > 0 for step in run.evidence.steps("gauge") if step["case"] == "read"]
     assert rested == [False]
-    assert (run.conclusion.findings["hidden_spare"].value is not None) == is_found
-    assert not is_found or _covers(run, "hidden_spare", 100 * run.twin.describe()["spare"], 1.0)
+    assert _covers(run, "hidden_spare", 100 * run.twin.describe()["spare"], 1.0)
 
 
 @pytest.mark.parametrize("mode", CACHES)
@@ -267,12 +266,6 @@ def _covers(run: Run, name: str, truth: float, tolerance: float) -> bool:
     return finding.low - tolerance <= truth <= finding.high + tolerance
 
 
-UNCLEAR: Final = {
-    "a slow link": (replace(SMALL, link="30 MiB/s", ftl='victim = "random"'), "link"),
-    "a small buffer": (replace(SMALL, dies=8, planes=2, buffer="128 KiB"), "something other"),
-}
-
-
 def test_behind_a_slow_link_waf_follows_from_the_spare_unless_victims_are_random(
     tmp_path: Path,
 ) -> None:
@@ -280,15 +273,19 @@ def test_behind_a_slow_link_waf_follows_from_the_spare_unless_victims_are_random
     assert _covers(run, "waf_curve", run.number("waf"), 0.0)
 
 
-@pytest.mark.parametrize("case", UNCLEAR)
-def test_waf_without_counters_is_undetermined_if_the_flash_does_not_limit_the_gauges(
-    tmp_path: Path, case: str
+def test_waf_is_undetermined_behind_a_slow_link_if_victims_are_random(tmp_path: Path) -> None:
+    twin = replace(SMALL, spare=0.1, link="30 MiB/s", ftl='victim = "random"')
+    finding = _run(twin, tmp_path, Plan(seed=3)).conclusion.findings["waf_curve"]
+    assert finding.value is None
+    assert "link" in finding.why
+
+
+def test_a_small_buffer_that_limits_writes_without_relocation_does_not_hide_waf(
+    tmp_path: Path,
 ) -> None:
-    twin, reason = UNCLEAR[case]
-    run = _run(replace(twin, spare=0.1), tmp_path, Plan(seed=3))
-    finding = run.conclusion.findings["waf_curve"]
-    assert finding.value is None, (finding, run.number("waf"))
-    assert reason in finding.why
+    twin = replace(SMALL, dies=8, planes=2, buffer="128 KiB", spare=0.1)
+    run = _run(twin, tmp_path, Plan(seed=3))
+    assert run.number("waf_curve") == pytest.approx(run.number("waf"), rel=0.08)
 
 
 def test_a_region_smaller_than_the_drive_gives_no_spare(tmp_path: Path) -> None:

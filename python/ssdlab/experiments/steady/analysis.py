@@ -24,6 +24,7 @@ from ssdlab.analysis.write_rounds import (
     waf_between,
 )
 from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
+from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import RateDrop, last_drop
@@ -180,17 +181,17 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     fall, reason = spare_fall(evidence, part)
     if fall is not None and not gauged.is_complete:
         reason = "the gauges need trim"
-    hidden = Estimate(None, reason) if reason else hidden_flash(gauged)
+    is_shown = gauged.is_complete and isinstance(gauged.garbage, Garbage)
+    hidden = Estimate(None, reason) if reason and not is_shown else hidden_flash(gauged)
     curve = _finding(waf(gauged, hidden) if part.verdict.steady else _NOT_STEADY, "")
     findings = {"waf": _counted_waf(evidence, part) or curve, "waf_curve": curve}
-    if fall is None or hidden.bracket is None:
+    if hidden.bracket is None:
         unknown = Finding(None, "%", None, None, hidden.why)
         return {**findings, "hidden_spare": unknown, "overprovisioning": unknown}
     percent = [100 * spare_from_alpha(1 + size / scope) for size in hidden.bracket]
     why = (
-        f"after the fill the rate fell from {fall.before / MIB:.4g} to {fall.after / MIB:.4g} "
-        f"MiB/s when {format_size(hidden.bracket.value)} of hidden flash had taken data: hidden / "
-        "all flash; the upper bound adds the blocks that garbage collection keeps in reserve"
+        f"{hidden.why} {format_size(hidden.bracket.value)} of hidden flash had taken data: hidden "
+        "/ all flash; the upper bound adds the blocks that garbage collection keeps in reserve"
     )
     over = [100 * size / scope for size in hidden.bracket]
     visible = "the same, hidden / visible"
@@ -198,10 +199,13 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
         **findings,
         "hidden_spare": Finding(percent[0], "%", percent[1], percent[2], why),
         "overprovisioning": Finding(over[0], "%", over[1], over[2], visible),
-        "fresh_iops": Finding(
-            fall.before / part.block, "requests/s", None, None, "the rate before that fall"
-        ),
+        **({} if fall is None else _fresh(fall, part)),
     }
+
+
+def _fresh(fall: RateDrop, part: Part) -> dict[str, Finding]:
+    why = f"the rate before it fell to {fall.after / MIB:.4g} MiB/s"
+    return {"fresh_iops": Finding(fall.before / part.block, "requests/s", None, None, why)}
 
 
 def _finding(estimate: Estimate, unit: str) -> Finding:

@@ -13,11 +13,14 @@ from typing import Final
 from ssdlab.analysis.write_amplification import (
     BY_POLICY,
     Bracket,
+    senses_per_unit,
     spare_from_alpha,
     waf_from_alpha,
     waf_from_costs,
 )
-from ssdlab.experiments.steady.gauged import SAME, UNITS, Gauged, same, settled
+from ssdlab.experiments.steady.garbage import AT_RANDOM, STREAMS, Garbage
+from ssdlab.experiments.steady.gauged import UNITS, Gauged
+from ssdlab.experiments.steady.rates import SAME, same, settled
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -44,6 +47,18 @@ _PAGE_UNITS: Final = (4, 3)
 random, as the cost without relocation is less certain then."""
 _DEAR_READ: Final = 0.5
 """If a read costs this share of a write, the channel may limit both: no unit is read for free."""
+_RESERVE_AT_RANDOM: Final = 1.2
+"""Besides the usual reserve: collection that begins early leaves more free."""
+_READ_SHARE: Final = 0.7  # of a write of known WAF, at most
+_HOST_SHARE: Final = 0.7
+_WAITS: Final = 1.3
+"""Cost of a write that first reads the rest of its mapping unit, of which several wait for one die,
+relative to one that reads nothing."""
+_FAR: Final = 5
+"""The highest WAF that the cost of a known one shows, as a multiple."""
+_ADDED: Final = 0.5  # programs; a write to an SLC cache as well costs about one
+_UNSURE: Final = 0.03  # of a cost
+_EXTRA: Final = 0.1  # of a cost: less is neglected in the value, but not in its bounds
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
 _ROUGHLY: Final = 1.1
 
@@ -59,17 +74,20 @@ class Estimate:
 def hidden_flash(gauged: Gauged) -> Estimate:
     """Bytes that the drive programmed before collection began, up to all hidden flash."""
     fall, large, unit = gauged.fall, gauged.large_fall, gauged.unit
-    if fall is None:
-        return Estimate(None, "the rate did not fall within 2 times the region")
-    if unit is None:
-        return Estimate(None, _UNIT)
+    garbage = gauged.garbage
+    if isinstance(garbage, Garbage):
+        why = _fell("on trimmed flash", garbage.alone, garbage.rate)
+        return _estimate(garbage.hidden, Bracket(0, 0, 0), _RESERVE, why)
+    if fall is None or unit is None:
+        return Estimate(None, _UNIT if fall else "the rate did not fall within 2 times the region")
+    why = _fell("after the fill", fall.before, fall.after)
     kink = Bracket(*(unit * at for at in (fall.at, fall.low, fall.high)))
     if kink.value - gauged.cache > _HIDDEN_MOST * gauged.region:
         return Estimate(None, f"the rate fell after {format_size(fall.at)}: too late for spare")
     if gauged.cache and gauged.has_own_flash:  # which is not spare
         buffer = gauged.buffer / 2
         taken = Bracket(gauged.cache - buffer, gauged.cache - 2 * buffer, gauged.cache)
-        return _estimate(kink, taken, _RESERVE)
+        return _estimate(kink, taken, _RESERVE, why)
     later = None if large is None else Bracket(large.at, large.low, large.high)
     clear = _clear(gauged, kink, later)
     if clear is None:
@@ -80,7 +98,11 @@ def hidden_flash(gauged: Gauged) -> Estimate:
             "the choice of victims hides where collection begins",
         )
     reserve = _RESERVE_BORROWED if gauged.cache else _RESERVE
-    return _estimate(clear, Bracket(*(gauged.buffer,) * 3), reserve)
+    return _estimate(clear, Bracket(*(gauged.buffer,) * 3), reserve, why)
+
+
+def _fell(place: str, before: float, after: float) -> str:
+    return f"{place} the rate fell from {before / MIB:.4g} to {after / MIB:.4g} MiB/s when"
 
 
 def _clear(gauged: Gauged, kink: Bracket, later: Bracket | None) -> Bracket | None:
@@ -105,7 +127,7 @@ def _clear(gauged: Gauged, kink: Bracket, later: Bracket | None) -> Bracket | No
     return kink if is_collection else None
 
 
-def _estimate(at: Bracket, taken: Bracket, reserve: float) -> Estimate:
+def _estimate(at: Bracket, taken: Bracket, reserve: float, why: str) -> Estimate:
     """The bytes programmed at a fall: those written, without those in buffer or cache."""
     value, low, high = (
         at.value - taken.value,
@@ -115,7 +137,7 @@ def _estimate(at: Bracket, taken: Bracket, reserve: float) -> Estimate:
     if low <= 0 or high > WIDEST * low:
         bounds = f"{format_size(max(0.0, low))} to {format_size(high)}"
         return Estimate(None, f"too uncertain: {bounds} of hidden flash took data")
-    return Estimate(Bracket(value, low, high), "")
+    return Estimate(Bracket(value, low, high), why)
 
 
 def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
@@ -124,9 +146,70 @@ def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
         return Estimate(None, "the gauges need random writes to a whole drive that can be trimmed")
     if gauged.is_steady_limited:
         return Estimate(None, "the link, the host or the controller may limit the steady rate")
+    if gauged.cost_at_random(1) > SAME * UNITS[-1]:
+        return Estimate(None, "a write costs more than a whole mapping unit of any drive")
+    if isinstance(gauged.garbage, Garbage):
+        return _waf_by_garbage(gauged, gauged.garbage)
     if gauged.is_direct_limited:
         return _waf_by_spare(gauged, hidden)
     return _waf_by_costs(gauged, hidden)
+
+
+def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
+    """WAF from the cost of a steady write relative to that of one with a known WAF.
+
+    Costs are proportional to WAF if reads for relocation take no time. The other bounds: a read
+    takes as long as one of the host; and what writes cost without relocation beyond programs, as
+    with a small buffer, is added to each write.
+    """
+    cost, known, alone = 1 / gauged.steady, 1 / garbage.rate, 1 / garbage.alone
+    per_unit = (garbage.waf - 1) * _senses_in_turn(garbage.trimmed)
+    read = min(gauged.read, _READ_SHARE * known / per_unit)
+    program = (known - per_unit * read) / garbage.waf
+    extra = max(gauged.read if gauged.reads_first else 0.0, gauged.extra)
+    wafs = [
+        garbage.waf * cost / known,
+        garbage.waf * (cost - extra) / known,
+        _waf_with_reads(cost, program, read, _PAGE_UNITS[0]),
+    ]
+    if gauged.unit is not None and gauged.unit > 1:  # each write reads the rest of its unit
+        wafs.append(wafs[0] / max(_WAITS, gauged.cost_at_random(gauged.unit) / gauged.unit))
+    host = max(0.0, (garbage.waf * alone - known) / (garbage.waf - 1))
+    if host < _HOST_SHARE * known:
+        wafs.append(garbage.waf * (cost - host) / (known - host))
+    low, high = max(1.0, (1 - _UNSURE) * min(wafs)), (1 + _UNSURE) * max(wafs)
+    is_hidden = gauged.is_direct_limited and (garbage.added is None or garbage.added > _ADDED)
+    is_folded = gauged.folds_while_writing or is_hidden
+    if is_folded:  # then each unit is written to the cache, too
+        high += 1
+        low += _ADDED if garbage.added is not None and garbage.added > 2 * _ADDED else 0.0
+    if high > _FAR * garbage.waf * (gauged.unit or 1):
+        return Estimate(None, f"up to {high:.3g}, too far from the WAF of {garbage.waf:.3g} known")
+    if high > WIDEST * low:
+        return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
+    why = (
+        f"a steady write costs {cost / known:.3g} times one that collects superblocks of which "
+        f"{garbage.trimmed:.3g} is invalid, so that WAF is {garbage.waf:.3g}"
+    )
+    is_plain = not is_folded and gauged.unit == 1 and extra < _EXTRA * cost
+    value = garbage.waf * cost / known if is_plain else math.sqrt(low * high)
+    return Estimate(Bracket(value, low, high), why)
+
+
+def _senses_in_turn(trimmed: float) -> float:
+    """Senses per relocated unit if the region was written as `STREAMS` parts in turn."""
+    page, invalid = _PAGE_UNITS[0], round(trimmed * STREAMS)
+    senses = sum(invalid < (at + 1) * page for at in range(STREAMS // page))
+    return senses / (STREAMS - invalid)
+
+
+def _waf_with_reads(cost: float, program: float, read: float, units: int) -> float:
+    """WAF of a write of this cost, if relocations also cost reads; all in seconds per byte."""
+    found = cost / program
+    for _ in range(40):  # the fewer units are valid, the fewer a read yields
+        reads = senses_per_unit(1 - 1 / found, units) * read
+        found = max(1.0, found / 2 + (cost + reads) / (program + reads) / 2)
+    return found
 
 
 def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
@@ -136,8 +219,6 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
     costs = waf_from_costs(1 / gauged.steady, 1 / gauged.direct, gauged.read, units)
     if costs is None:
         return Estimate(None, "a steady write costs no more than one without relocation")
-    if gauged.cost_at_random(1) > SAME * UNITS[-1]:
-        return Estimate(None, "a write costs more than a whole mapping unit of any drive")
     low, high = costs.low, costs.high
     if gauged.reads_first:
         low = max(1.0, low - gauged.read * gauged.direct)
@@ -154,6 +235,8 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
     if bounds is not None:
         low = max(low, bounds.low)
     high = _most(gauged, high)
+    if bounds is not None and gauged.garbage == AT_RANDOM:
+        low, high = _at_random(gauged, bounds, low, high)
     if high > WIDEST * low:
         return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
     why = (
@@ -161,8 +244,22 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
         "relocation; the bounds assume that reads for relocation take no time, or all of it"
     )
     middle = high if gauged.folds_while_writing else costs.high
-    value = max(low, min(high, math.sqrt(low * middle)))
+    value = min(high, math.sqrt(low * max(low, middle)))
+    if middle < low:  # the hidden flash raises it
+        value = math.sqrt(low * high)
     return Estimate(Bracket(value, low, high), why)
+
+
+def _at_random(gauged: Gauged, bounds: Bracket, low: float, high: float) -> tuple[float, float]:
+    """The bounds of WAF if victims are chosen at random: as many units are valid as of all flash.
+
+    `bounds.high` is that WAF if the hidden flash is what took data; collection begins earlier.
+    """
+    folded = 1 if gauged.folds_while_writing else 0
+    most = (_ROUGHLY if gauged.cache else 1.0) * bounds.high + folded
+    least = bounds.high / (_RESERVE * _RESERVE_AT_RANDOM) + folded
+    both = max(low, least), min(high, most)
+    return both if both[0] < both[1] else (low, high)
 
 
 def _most(gauged: Gauged, high: float) -> float:

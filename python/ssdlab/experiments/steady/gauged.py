@@ -10,29 +10,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-import numpy as np
-
 from ssdlab.analysis.evidence import Evidence, seconds_of
 from ssdlab.analysis.write_rounds import intervals, progress
+from ssdlab.experiments.steady.garbage import Garbage, known_garbage
+from ssdlab.experiments.steady.rates import SAME, fastest_of, rate_between, same, settled
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
 from ssdlab.stats.steady import Progress
 
 MIB: Final = 1 << 20
 UNITS: Final = (1, 2, 4, 8, 16)
 """Mapping unit / block size, if the unit is larger."""
-SAME: Final = 1.2
-"""Rates or sizes that differ by a smaller factor count as the same."""
 LIMITED: Final = 0.85
 """A rate above this share of the fastest one may be that of the link, the host or the controller,
 and does not show what the flash does."""
-_SLICES: Final = 20
 _PLAIN: Final = 1.4
 """Writes at random / large ones in cost, if the unit is not larger: a map costs something, and a
 small superblock of large blocks is emptier when it is collected."""
-_HALVINGS: Final = 14
+_BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
-_SETTLED: Final = (0.15, 0.05)  # of a gauge
-_FALLING: Final = 0.7
 _WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
 _RATES: Final = 1.3  # of the cache for different requests
 _DIRECT: Final = 0.75  # of the direct rate: collection lowers it further
@@ -148,6 +143,17 @@ class Gauged:
         return rate_between(large, start, stop) / rounds
 
     @property
+    def extra(self) -> float:
+        """Seconds per byte that rounds cost more than whole units in order, before collection.
+
+        Reads of the rest of a unit, and of a map that does not fit into its cache.
+        """
+        if self.fall is None or not isinstance(self.garbage, Garbage):
+            return 0.0
+        start, stop = (share * self.fall.at for share in _BEFORE)
+        return 1 / rate_between(self.rounds, start, stop) - (self.unit or 1) / self.garbage.alone
+
+    @property
     def reads_first(self) -> bool:
         """Whether a write may first read the rest of its mapping unit, or of the map."""
         return self.unit != 1 or self.cost_at_random(1) > SAME
@@ -156,6 +162,11 @@ class Gauged:
     def is_rested(self) -> bool:
         """Whether the drive rested before the large writes at random, as before the rounds."""
         return any(s["rest_s"] for s in self.evidence.steps("gauge") if s["case"] == "read")
+
+    @cached_property
+    def garbage(self) -> Garbage | str:
+        """What the collection of known garbage costs; or why it is not known."""
+        return known_garbage(self.evidence, self.buffer)
 
     @cached_property
     def cache(self) -> float:
@@ -224,43 +235,3 @@ class Gauged:
     @property
     def _cache_least(self) -> float:
         return _CACHE_LEAST * self.buffer + MIB
-
-
-def same(one: float, other: float, factor: float = SAME) -> bool:
-    """Whether two positive numbers differ by a factor below `factor`."""
-    return other > 0 and 1 / factor < one / other < factor
-
-
-def rate_between(curve: Progress, start: float, stop: float) -> float:
-    """The mean rate between two positions."""
-    return (stop - start) / float(curve.between(start, stop, 1)[0])
-
-
-def settled(curve: Progress) -> float:
-    """The fastest rate of some length after the last fall in the first half.
-
-    If the rate keeps falling, the drive chooses victims at random and begins to collect new data:
-    then a shorter length shows what is left of the first rate.
-    """
-    if not curve.written:
-        return 0.0
-    drop = last_drop(curve, curve.written / 2)
-    start = 0.02 * curve.written if drop is None else 1.1 * drop.at
-    long, short = (
-        [
-            rate_between(curve, float(at), float(at) + share * curve.written)
-            for at in np.arange(start, (0.9 - share) * curve.written, share / 4 * curve.written)
-        ]
-        for share in _SETTLED
-    )
-    return max(short) if min(long) < _FALLING * max(long) else max(long)
-
-
-def fastest_of(curve: Progress) -> float:
-    """The fastest rate of a curve: from its start on, or in a twentieth of it but the last."""
-    if not curve.written:
-        return 0.0
-    slices = curve.between(0.0, curve.written, _SLICES)[:-1]
-    starts = [curve.written / 2**power for power in range(1, _HALVINGS)]
-    rates = [start / float(curve.between(0.0, start, 1)[0]) for start in starts]
-    return float(max(*rates, curve.written / _SLICES / float(slices.min())))

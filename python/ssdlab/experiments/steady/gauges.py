@@ -6,25 +6,42 @@ writes at random. Large writes show what a program costs and where the hidden fl
 whatever the mapping unit.
 
 If the link limits large writes, no rate shows whether an SLC cache takes them. Then the drive does
-not rest before the last gauge: a cache would still be full, and the hidden flash be used up earlier
+not rest before these writes: a cache would still be full, and the hidden flash be used up earlier
 than by the rounds, which follow a rest.
+
+Last comes known garbage (garbage.py): parts of the region in turn, then some of them trimmed and
+written again.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
 
-from ssdlab.device import Job, Outcome
-from ssdlab.experiments.steady.gauged import LIMITED, fastest_of, settled
-from ssdlab.experiments.steady.plan import BLOCK, FILL_BLOCK, FILL_DEPTH, KIB, Plan, interval_us
+from ssdlab.device import Job, Outcome, Strided
+from ssdlab.experiments.steady.garbage import STREAMS
+from ssdlab.experiments.steady.gauged import LIMITED, UNITS
+from ssdlab.experiments.steady.plan import (
+    BLOCK,
+    FILL_BLOCK,
+    FILL_DEPTH,
+    KIB,
+    KNOWN,
+    Plan,
+    interval_us,
+)
+from ssdlab.experiments.steady.rates import SAME, fastest_of, settled
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.stats.steady import Progress
 
 READ_DEPTH: Final = 256
 LARGE_BLOCK: Final = 64 * KIB
 """A multiple of the mapping unit of any drive that takes blocks of 4 KiB."""
+_UNITS: Final = UNITS[:3]
+"""Mapping units of blocks of 4 KiB are rarely above 16 KiB. If they are smaller than taken, victims
+have the same share of valid units, in longer runs."""
 _FINE_US: Final = 200  # a small buffer is full within a millisecond
 _RATE: Final = 2e9  # bytes per second: about that of a fast drive
 _FILL_RATE: Final = 10e9  # bytes per second: faster than any fill, so that its intervals are enough
@@ -42,12 +59,43 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome) -> None:
     )
     trim(session, plan, 0, "gauge")
     ordered = _job(plan, "ordered", plan.block, pattern="sequential")
-    _run(session, "ordered", "writes in order on trimmed flash", ordered, plan.settle_s)
+    small = _run(session, "ordered", "writes in order on trimmed flash", ordered, plan.settle_s)
     trim(session, plan, 0, "gauge")
     filled = _run(session, "fill", "large writes in order", fill(plan, 0.0))
     _reads(session, plan, "read", 0.0 if _is_limited(filled, fresh, burst) else plan.settle_s)
     session.target.check_uncached()
     _run(session, "large", "large writes at random", _job(plan, "large", large))
+    _collect_known(session, plan, _units(small, filled))
+
+
+def _collect_known(session: RunSession, plan: Plan, units: int) -> None:
+    """Has the drive collect superblocks of which a known share is valid, the same for all."""
+    block = min(plan.block * units, FILL_BLOCK)
+    stream = plan.region // STREAMS // block * block
+    trim(session, plan, 0, "gauge")
+    job = _job(plan, "once", block, length_bytes=STREAMS * stream, amount_bytes=STREAMS * stream)
+    in_turn = msgspec.structs.replace(job, pattern=Strided(stream))
+    _run(session, "once", "parts of the region in turn", in_turn)
+    for number, (start, stop) in enumerate(pairwise((0.0, *KNOWN))):
+        begin, end = (round(share * STREAMS) * stream for share in (start, stop))
+        part = msgspec.structs.replace(
+            job,
+            pattern="sequential",
+            offset_bytes=begin,
+            length_bytes=end - begin,
+            amount_bytes=end - begin,
+        )
+        trim(session, plan, 0, "gauge", begin=begin, end=end)
+        label = f"gauge: writing {stop:.0%} again after a trim"
+        step = Step("gauge", label, "random", repeat=number, case="again", value=stop)
+        session.run(step, part)
+        session.flush(0)
+
+
+def _units(small: Outcome, large: Outcome) -> int:
+    """Blocks in a mapping unit, or more if something else limits small writes in order."""
+    slow, fast = (settled(Progress(*outcome.columns())) for outcome in (small, large))
+    return next((units for units in _UNITS if fast < SAME * units * slow), _UNITS[-1])
 
 
 def _reads(session: RunSession, plan: Plan, case: str, rest_s: float = 0.0) -> None:
@@ -88,11 +136,20 @@ def _run(session: RunSession, case: str, label: str, job: Job, rest_s: float = 0
     return outcome
 
 
-def trim(session: RunSession, plan: Plan, stage: int, case: str = "") -> Outcome:
-    """Trims the region."""
-    size = plan.region
+def trim(
+    session: RunSession,
+    plan: Plan,
+    stage: int,
+    case: str = "",
+    *,
+    begin: int = 0,
+    end: int | None = None,
+) -> Outcome:
+    """Trims the region, or a part from one byte of it up to another."""
+    size = (plan.region if end is None else end) - begin
     job = Job(
         op="trim",
+        offset_bytes=begin,
         length_bytes=size,
         block_bytes=FILL_BLOCK,
         amount_bytes=size,

@@ -44,6 +44,8 @@ WHOLE: Final = 0.99
 """The share of a drive from which on a region counts as all of it."""
 ORDERED: Final = 0.25
 """Shares of the region that the gauges write or read."""
+KNOWN: Final = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
+"""The parts up to which the region is trimmed and written again, to collect known garbage."""
 READS: Final = 0.05
 BURST: Final = 1 / 8
 BURST_MAX: Final = 512 * MIB  # more than any write buffer holds
@@ -149,11 +151,17 @@ class Plan:
         if not self.gauges:
             return {}
         shares = {"drain": READS, "read": READS, "ordered": ORDERED, "fill": 1.0, "large": 1.0}
+        shares |= {"once": 1.0, "again": KNOWN[-1]}
         shares["burst"] = min(BURST, BURST_MAX / self.region)
         return {
             case: max(MIB, round(share * self.region)) // BLOCK_MAX * BLOCK_MAX
             for case, share in shares.items()
         }
+
+    @property
+    def gauge_trim_bytes(self) -> int:
+        """Bytes that the gauges trim: the region before three of them, then the known garbage."""
+        return 3 * self.region + self.gauge_bytes["again"] if self.gauges else 0
 
     @property
     def write_bytes(self) -> int:
@@ -188,7 +196,7 @@ class Plan:
         return {
             "fill": fill,
             "random": float(self.write_bytes) - fill,
-            "trim": fill + self.region,
+            "trim": fill + self.gauge_trim_bytes,
             "rest": self.settle_s * (len(self.shares) + 2 * self.gauges),
         }
 

@@ -1,0 +1,211 @@
+"""The gauge of known garbage: superblocks of which a known share is valid, and what they cost.
+
+The region is written as `STREAMS` parts in turn, a block of each. Then its first part is trimmed
+and written again. Each superblock then has seven eighths of its units valid, whichever is the
+victim, so that WAF is 8. The cost of such writes relative to that of the rounds shows the rounds'
+WAF; the bytes written before they cost that show the hidden flash. If more flash is hidden, the
+next parts follow, up to a quarter, a half and three quarters.
+
+If victims are chosen at random, or from a few, also full superblocks are collected. Then the rate
+falls while each block is written once, and the share of a victim is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.analysis.write_rounds import progress
+from ssdlab.experiments.steady.rates import rate_between, settled
+from ssdlab.stats.steady import Progress
+
+STREAMS: Final = 8
+AT_RANDOM: Final = "victims are chosen at random, so that the valid share of one is not known"
+_CONTRAST: Final = 1.2
+_CONTRAST_BY_WAF: Final = 0.4
+"""Where collection begins the rate falls by the first factor, at least, and by this share of WAF:
+link and host may limit writes without relocation."""
+_FULL: Final = 1.3  # of a buffer: what is written until it is full
+_ALONE: Final = 0.92
+"""A lower rate than this share of that without relocation: full superblocks are collected too, or
+an SLC cache is folded."""
+_ALONE_TO: Final = 0.8  # of the bytes before collection
+_BEGUN: Final = 0.02  # of a part: what cannot be distinguished from none of it
+_SWING: Final = 0.035
+"""The time of a constant rate differs by less than this share, at any byte of a plateau."""
+_SAME_PERIODS: Final = 0.05  # the difference of two rates over whole victims
+_POINTS: Final = 400
+_SPREAD: Final = 0.03  # of that rate
+_CHOSEN: Final = (0.85, 0.5)
+"""If the rate falls below the first share before any block is written twice, victims are chosen
+from a few superblocks; below the second, at random."""
+_LATE: Final = (0.85, 0.97)  # of the writes of each block
+_END: Final = 0.97  # of a part: at its end the drive may wait until its buffer is empty
+_PLATEAU: Final = (0.67, _END)  # of the part in which collection begins
+_PLATEAU_NEXT: Final = (0.3, _END)  # of the part after it, if it begins late
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """What writes cost that collect victims of which the share `1 - trimmed` is valid.
+
+    `rate` is theirs, `alone` that of the same writes without relocation, both in bytes per second;
+    `hidden` the bytes that were programmed before. `added` is the part of each write's cost that is
+    not proportional to its WAF, in programs: about 1 if it also goes to an SLC cache, and None if
+    the next part does not show it.
+    """
+
+    trimmed: float
+    rate: float
+    alone: float
+    hidden: Bracket
+    added: float | None
+
+    @property
+    def waf(self) -> float:
+        """WAF of these writes."""
+        return 1 / self.trimmed
+
+
+@dataclass(frozen=True)
+class _Lag:
+    """The seconds that writes took, and at each of `_POINTS` + 1 positions those above the mean."""
+
+    seconds: float
+    late: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Writes to a part that was trimmed: the share up to its end, bytes before it, and curve."""
+
+    trimmed: float
+    start: float
+    curve: Progress
+
+    def rate(self, begin: float, end: float) -> float | None:
+        """The rate between two shares of the part; None if it is not constant.
+
+        A drive that collects whole victims at once stops for each one. Then the rate is that from
+        the end of one stop to the end of another, and the same from start to start.
+        """
+        lag = self._lag(begin, end)
+        width = (end - begin) * self.curve.written
+        if np.ptp(lag.late) < _SWING * lag.seconds:
+            return width / lag.seconds
+        middle = _POINTS // 2
+        rates = []
+        for pick in (np.argmax, np.argmin):
+            first, last = int(pick(lag.late[:middle])), middle + int(pick(lag.late[middle:]))
+            seconds = lag.seconds * (last - first) / _POINTS + lag.late[last] - lag.late[first]
+            rates.append(width * (last - first) / _POINTS / float(seconds))
+        mean = sum(rates) / 2
+        return mean if abs(rates[0] - rates[1]) < _SAME_PERIODS * mean else None
+
+    def stop_s(self, begin: float, end: float) -> float:
+        """The longest stop between two shares of the part, above what a steady rate would take."""
+        return float(np.ptp(self._lag(begin, end).late))
+
+    def _lag(self, begin: float, end: float) -> _Lag:
+        seconds = self.curve.between(begin * self.curve.written, end * self.curve.written, _POINTS)
+        done = np.concatenate(([0.0], np.cumsum(seconds)))
+        return _Lag(float(done[-1]), done - np.linspace(0.0, done[-1], _POINTS + 1))
+
+    def alone_bytes(self, alone: float, collecting: float, buffer: float) -> float:
+        """Bytes programmed at the rate `alone`, if the others were at `collecting`.
+
+        The buffer is empty at the start and full at the end.
+        """
+        stop = _END * self.curve.written
+        seconds = float(self.curve.between(0, stop, 1)[0])
+        found = ((stop - buffer) / collecting - seconds) / (1 / collecting - 1 / alone)
+        return min(self.curve.written, max(0.0, found))
+
+
+def known_garbage(evidence: Evidence, buffer: float) -> Garbage | str:
+    """What the gauge shows of a drive with a write buffer of `buffer` bytes; or why nothing."""
+    steps = [step for step in evidence.steps("gauge") if step["case"] == "once"]
+    once = progress(evidence, steps)
+    parts = _parts(evidence)
+    if not once.written or not parts:
+        return "the gauges need random writes to a whole drive that can be trimmed"
+    alone = settled(once)
+    late = rate_between(once, *(share * once.written for share in _LATE)) / alone
+    if late < _CHOSEN[1]:
+        return AT_RANDOM
+    if late < _CHOSEN[0]:
+        return "victims are chosen from a few, so that the valid share of one is not known"
+    return _found(parts, alone, buffer)
+
+
+def _parts(evidence: Evidence) -> list[_Part]:
+    parts, start = list[_Part](), 0.0
+    for step in evidence.steps("gauge"):
+        if step["case"] == "again":
+            curve = progress(evidence, [step])
+            parts.append(_Part(step["value"], start, curve))
+            start += curve.written
+    return parts
+
+
+def _found(parts: Sequence[_Part], alone: float, buffer: float) -> Garbage | str:
+    """What the first part shows in which collection is seen."""
+    for number, part in enumerate(parts):
+        start, stop = (share * part.curve.written for share in _PLATEAU)
+        contrast = max(_CONTRAST, _CONTRAST_BY_WAF / part.trimmed)
+        if rate_between(part.curve, start, stop) > alone / contrast:
+            continue
+        source, rate = part, part.rate(*_PLATEAU)
+        if rate is None and number + 1 < len(parts):  # it begins late in this part
+            source = parts[number + 1]
+            rate = source.rate(*_PLATEAU_NEXT)
+        if rate is None:
+            return "the rate was not constant while victims of the same share were collected"
+        hidden = _hidden(parts[: number + 1], alone, rate / source.trimmed, buffer)
+        if not _is_alone(parts, _ALONE_TO * hidden.value, buffer, alone):
+            return "the rate fell in several steps while trimmed parts were written"
+        added = _added(source, rate, parts[parts.index(source) + 1 :])
+        return Garbage(source.trimmed, rate, alone, hidden, added)
+    return "collection did not lower the rate of writes to trimmed parts"
+
+
+def _added(part: _Part, rate: float, later: Sequence[_Part]) -> float | None:
+    """`Garbage.added`, if the part after this one also collects at a constant rate."""
+    if not later or (other := later[0].rate(*_PLATEAU_NEXT)) is None:
+        return None
+    program = (1 / rate - 1 / other) / (1 / part.trimmed - 1 / later[0].trimmed)
+    return None if program <= 0 else 1 / rate / program - 1 / part.trimmed
+
+
+def _is_alone(parts: Sequence[_Part], stop: float, buffer: float, alone: float) -> bool:
+    """Whether the first `stop` bytes were written without relocation."""
+    for part in parts:
+        start = _FULL * buffer
+        end = min(_END * part.curve.written, stop - part.start)
+        if end > start and rate_between(part.curve, start, end) < _ALONE * alone:
+            return False
+    return True
+
+
+def _hidden(parts: Sequence[_Part], alone: float, programmed: float, buffer: float) -> Bracket:
+    """The bytes that were programmed before collection, which then programs at another rate.
+
+    It begins in the last of these parts, or at the end of the one before. Where that part ends, a
+    whole victim may just have been collected, or be due.
+    """
+    *before, part = parts
+    sizes = []
+    for factor in (1.0, 1 - _SPREAD, 1 + _SPREAD):
+        rate = min(alone / _CONTRAST, factor * programmed * part.trimmed)
+        sizes.append(part.alone_bytes(alone, rate, buffer))
+    if before and sizes[0] < _BEGUN * part.curve.written:
+        return _hidden(before, alone, programmed, buffer)
+    stop = part.stop_s(*_PLATEAU) / (1 / (programmed * part.trimmed) - 1 / alone)
+    bounds = max(0.0, min(sizes) - stop), max(sizes) + stop
+    return Bracket(*(part.start + size for size in (sizes[0], *bounds)))

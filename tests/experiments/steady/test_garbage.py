@@ -1,0 +1,123 @@
+"""Known garbage: where collection begins, and what it costs, whatever the order of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.steady import garbage
+from ssdlab.experiments.steady.garbage import AT_RANDOM, Garbage, known_garbage
+from ssdlab.stats.steady import Progress
+
+REGION = 8000.0
+ENDS = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
+
+
+def _drive(
+    hidden: float,
+    once: Sequence[float] = (1.0,) * 100,
+    link: float = 1.0,
+    period: float = 0.0,
+) -> dict[str, Progress]:
+    """Curves of a drive that programs a byte per second; `once`: rates of the first writes.
+
+    `period`: bytes between the stops of a drive that collects whole victims.
+    """
+    curves = {"once": Progress([REGION / 100 / rate for rate in once], [REGION / 100] * 100)}
+    written = start = 0.0
+    for end in ENDS:
+        amount = REGION * (end - start) / 200
+        seconds = []
+        for _ in range(200):
+            if written < hidden:
+                seconds.append(amount * max(1.0, 1 / link))
+            elif not period:
+                seconds.append(amount / end)
+            else:
+                stops = (written - hidden + amount) // period - (written - hidden) // period
+                seconds.append(amount + stops * period * (1 / end - 1))
+            written += amount
+        curves[str(end)] = Progress(seconds, [amount] * 200)
+        start = end
+    return curves
+
+
+def _known(monkeypatch: pytest.MonkeyPatch, curves: dict[str, Progress]) -> Garbage | str:
+    steps: list[dict[str, Any]] = [{"case": "once", "value": None}]
+    steps += [{"case": "again", "value": end} for end in ENDS]
+    monkeypatch.setattr(Evidence, "steps", lambda _self, _phase=None: steps)
+    monkeypatch.setattr(
+        garbage, "progress", lambda _, found: curves[str(found[0]["value"] or found[0]["case"])]
+    )
+    return known_garbage(Evidence({}, {}), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "trimmed"), [(400.0, 1 / 8), (960.0, 1 / 4), (1000.0, 1 / 4), (3000.0, 1 / 2)]
+)
+def test_hidden_flash_and_the_first_part_that_shows_collection(
+    hidden: float, trimmed: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Collection that begins near the end of a part shows its rate in the next one."""
+    found = _known(monkeypatch, _drive(hidden))
+    assert isinstance(found, Garbage)
+    assert found.trimmed == trimmed
+    assert found.rate == pytest.approx(trimmed, rel=0.01)
+    assert found.hidden is not None
+    assert found.hidden.value == pytest.approx(hidden, rel=0.03)
+    assert found.waf == 1 / trimmed
+    assert found.added == pytest.approx(0.0, abs=0.05)
+
+
+@pytest.mark.parametrize("period", [90.0, 130.0, 170.0])
+def test_the_rate_of_a_drive_that_collects_whole_victims_is_that_of_whole_victims(
+    period: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plateau of 300 to 600 bytes contains two to six stops, and a part of one."""
+    found = _known(monkeypatch, _drive(1100.0, period=period))
+    assert isinstance(found, Garbage)
+    assert found.rate == pytest.approx(found.trimmed, rel=0.03)
+    assert found.hidden.low <= 1100.0 <= found.hidden.high
+
+
+def test_a_plateau_with_a_single_stop_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _known(monkeypatch, _drive(6000.0, period=1000.0))
+    assert isinstance(found, str)
+
+
+def test_a_rate_that_falls_before_any_block_is_written_twice_shows_victims_at_random(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The share of full superblocks among the victims grows as the region fills."""
+    once = [1 - at / 110 for at in range(100)]
+    assert _known(monkeypatch, _drive(400.0, once)) == AT_RANDOM
+
+
+def test_a_drive_that_collects_full_superblocks_too_shows_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rate is lower from the start, and falls again where the share of victims is known."""
+    curves = _drive(600.0)
+    eighth = curves["0.125"]
+    seconds = eighth.between(0.0, eighth.written, 200)
+    seconds[seconds < seconds.max() / 2] *= 1.3
+    curves["0.125"] = Progress(seconds, [eighth.written / 200] * 200)
+    found = _known(monkeypatch, curves)
+    assert isinstance(found, str)
+    assert "several steps" in found
+
+
+def test_victims_chosen_from_a_few_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    once = [1.0] * 80 + [0.7] * 20
+    found = _known(monkeypatch, _drive(400.0, once))
+    assert isinstance(found, str)
+    assert "from a few" in found
+
+
+def test_a_drive_whose_rate_does_not_fall_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _known(monkeypatch, _drive(REGION))
+    assert isinstance(found, str)
+    assert "did not lower the rate" in found
