@@ -20,3 +20,15 @@ def test_the_size_of_the_scaled_file_does_not_decide_the_times(*, has_cache: boo
         profile = set_value(profile, f"slc.{key}", value)
     small, large = (twin_seconds(profile, ROW, size=size) for size in (FINAL_FILE, 2 * FINAL_FILE))
     assert small == pytest.approx(large, rel=0.05)
+
+
+def test_reads_do_not_wait_for_a_protected_buffer_that_is_not_scaled() -> None:
+    profile = set_value(profiles.load("toshiba-xg5"), "flash.program", "10 ms")
+    for key, value in (*CACHE.items(), ("program", "8 ms")):
+        profile = set_value(profile, f"slc.{key}", value)
+    profile = set_value(profile, "buffer.size", "32 MiB")
+    honest, protected = (
+        twin_seconds(set_value(profile, "buffer.power_loss_protection", value), ROW)
+        for value in (False, True)
+    )
+    assert protected[0] == pytest.approx(honest[0], rel=0.25)

@@ -29,6 +29,8 @@ CAPACITY_RATIO: Final = 8
 """Twin capacity / file size: large enough to overwrite the file without garbage collection."""
 REST_S: Final = 10.0
 """Idle time before a read. It is scaled like the file if an SLC cache folds data in it."""
+SETTLE_S: Final = 1.0
+"""Time that the slowest shipped twin takes to program a full 64 MiB buffer."""
 ROUNDING_S: Final = 0.1 / 12**0.5
 """Standard deviation of the error from rounding a time to 0.1 s."""
 RELATIVE_SIGMA: Final = 0.04
@@ -80,13 +82,22 @@ def twin_seconds(profile: str, row: AgeingRow, *, size: int = SCALED_FILE, seed:
     amounts = tuple(
         max(1, int(mib * aging.MIB * scale) // block) * block for mib in row.written_mib
     )
-    rest_s = REST_S if get_value(profile, "slc.size") is None else REST_S * scale
-    plan = aging.Plan(size, amounts, (rest_s,), 0.0, seed)
+    plan = aging.Plan(size, amounts, (_rest_s(profile, scale),), 0.0, seed)
     drive = open_twin(row.model, profile, CAPACITY_RATIO * size, seed=seed)
     session = RunSession(OpenTarget(drive, {}))
     aging.measure(session, plan)
     stages = measures(session.recording.tables()["steps"], 1)
     return np.array([stage["read_s"] for stage in stages], dtype=np.float64) / scale
+
+
+def _rest_s(profile: str, scale: float) -> float:
+    """Idle time before a read; the buffer, which is not scaled, must be empty after it."""
+    if get_value(profile, "slc.size") is None:
+        return REST_S
+    empties = get_value(profile, "buffer.honours_flush") is not False and not get_value(
+        profile, "buffer.power_loss_protection"
+    )
+    return REST_S * scale + (0.0 if empties else SETTLE_S)
 
 
 def relative_errors(row: AgeingRow, seconds: Floats) -> Floats:

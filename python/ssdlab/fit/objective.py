@@ -43,6 +43,7 @@ from ssdlab.fit.ageing import (
     FINAL_FILE,
     RELATIVE_SIGMA,
     SCALED_FILE,
+    SETTLE_S,
     AgeingRow,
     twin_seconds,
 )
@@ -65,8 +66,6 @@ STRIPE_READS: Final = 2048
 WORKLOAD_REGION: Final = 512 * MIB
 WORKLOAD_S: Final = 0.25
 """Duration of each job of `workload` on a candidate."""
-SETTLE_S: Final = 1.0
-"""Time that the slowest shipped twin takes to program a full 64 MiB buffer."""
 CACHE_REGION: Final = CAPACITY // 2
 """Bytes that `cache` writes to a candidate with an SLC cache."""
 FRESH_BYTES: Final = 128 * MIB
