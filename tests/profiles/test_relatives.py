@@ -6,7 +6,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.profiles.difference import differences
-from ssdlab.profiles.relatives import DriveFacts, capacity_in, maker_of, relatives_of
+from ssdlab.profiles.relatives import DriveFacts, _series, capacity_in, maker_of, relatives_of
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,12 @@ def test_the_nearest_relative_has_the_series_and_the_facts_that_agree() -> None:
     agrees = {fact.name: fact.agrees for fact in best.facts}
     assert agrees == {"interface": 1.0, "maker": 1.0, "series": 1.0, "capacity": pytest.approx(0.0)}
     assert 0.5 < best.nearness < 1.0
+
+
+def test_a_series_with_one_word_more_is_another_series() -> None:
+    assert _series("Samsung 970 EVO Plus 500 GB", "Samsung SSD 970 EVO Plus 2TB") == 1.0
+    assert _series("Samsung 970 EVO 1TB", "Samsung SSD 970 EVO Plus 2TB") == pytest.approx(2 / 3)
+    assert _series("Samsung 970 EVO Plus 500 GB", "Samsung SSD 970 EVO 1TB") == pytest.approx(2 / 3)
 
 
 def test_the_interface_outweighs_the_maker() -> None:

@@ -31,6 +31,7 @@ _MAKERS: Final = {
 """Makers by the beginning of a word of the model: a name, or a part number that follows a rule."""
 _CAPACITY: Final = re.compile(r"(\d+(?:\.\d+)?)\s?([gt])i?b?", re.IGNORECASE)
 _CAPACITY_WORD: Final = re.compile(r"\d+[gt]b?")
+_COMMON: Final = frozenset({"ssd", "nvme", "sata", "pcie", "drive"})
 _WEIGHTS: Final = {"interface": 4.0, "series": 3.0, "maker": 2.0, "capacity": 2.0}
 
 
@@ -131,21 +132,27 @@ def maker_of(model: str) -> str | None:
 
 
 def _series(of_profile: str, reported: str) -> float | None:
-    """The share of the profile's words, without maker and capacity, that the drive reports too."""
+    """The share of the names of both series that is the same, or of a part number."""
     if not reported:
         return None
     reported_words = set(words_of(reported))
-    words = [
-        word
-        for word in words_of(of_profile)
-        if maker_of(word) != maker_of(of_profile) and not _CAPACITY_WORD.fullmatch(word)
-    ]
+    words, drive_words = _series_words(of_profile), _series_words(reported)
     if is_model(of_profile, reported):
         return 1.0
     parts = [word for word in words_of(of_profile) if len(word) >= 9 and re.search(r"\d", word)]
     shared = max((_prefix(part, other) for part in parts for other in reported_words), default=0.0)
-    by_words = sum(word in reported_words for word in words) / len(words) if words else 0.0
+    same = sum(word in reported_words for word in words)
+    by_words = same / max(len(words), len(drive_words)) if words else 0.0
     return max(by_words, shared)
+
+
+def _series_words(model: str) -> list[str]:
+    """The words of a model without its maker, its capacity and what any drive may be called."""
+    return [
+        word
+        for word in words_of(model)
+        if maker_of(word) is None and not _CAPACITY_WORD.fullmatch(word) and word not in _COMMON
+    ]
 
 
 def _prefix(part: str, other: str) -> float:
