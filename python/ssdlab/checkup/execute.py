@@ -39,7 +39,7 @@ _TWIN_S: Final = 3.0
 _DOCTOR_S: Final = 15.0
 _LEARNT_SHARE: Final = 0.05
 """Before this share of a part, its own forecast knows too little of the drive."""
-_TIME_IS_UP: Final = "its time was up; run it alone for as long as it takes"
+_TIME_IS_UP: Final = "the checkup ran out of time; run it on its own"
 
 
 @dataclass(frozen=True)

@@ -240,7 +240,7 @@ def _paths(device: Device) -> Iterator[Verdict]:
             code="single-path",
             severity="warn",
             where=device_label(device),
-            says="Only one path leads to this drive.",
+            says="This drive has only one path left.",
             evidence=f"below it: {', '.join(device.below) or 'nothing'}",
             costs="half of the bandwidth, and the drive is lost when this path fails",
             remedy="sudo multipath -ll",
