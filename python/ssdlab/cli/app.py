@@ -40,7 +40,7 @@ class _Commands(LazyGroup):
         ),
         "doctor": Member(
             "ssdlab.cli.doctor",
-            "Check the whole storage stack below a path: read-only, at most a minute, with or without root.",
+            "Check the storage stack below a path: read-only, at most a minute, root optional.",
         ),
         "trim": Member(
             "ssdlab.cli.trim",

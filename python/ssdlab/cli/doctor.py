@@ -61,7 +61,7 @@ def doctor(
         bool, typer.Option("--quiet", help="No progress; print only problems (BAD, WARN).")
     ] = False,
 ) -> int:
-    """Check the whole storage stack below a path: read-only, at most a minute, with or without root.
+    """Check the storage stack below a path: read-only, at most a minute, root optional.
 
     Checks TRIM through each layer, alignment, write cache, health, spare, fragments, and which
     regions of files read slowly. The worst problems come first, with what to do. Exit status 1 if

@@ -60,7 +60,7 @@ MaxConnections = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Maximum number of NBD and NVMe connections [2000, or fewer if the limit of open files is lower].",
+        help="Maximum NBD and NVMe connections [2000, or fewer if the limit of open files is low].",
     ),
 ]
 PayloadMemory = Annotated[

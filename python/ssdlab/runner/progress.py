@@ -26,7 +26,7 @@ mean ratio of measured to nominal rates.
 LEARNING_S: Final = 5.0
 """The first step must have run for this time before its rate forecasts the run."""
 _PRIOR: Final = 0.5
-"""Share of timed work for which the full time is assumed, beside what was measured."""
+"""Share of timed work for which the full time is assumed, next to the measured time."""
 TIMED: Final = frozenset({"timed", "rest"})
 """Kinds of work that are measured in seconds."""
 

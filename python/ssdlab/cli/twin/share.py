@@ -122,9 +122,7 @@ def _slug(model: str) -> str:
 
 def _usable_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"--name is {name!r}; it must be of lower-case letters, digits and -, at most 64 characters"
-        )
+        raise UsageError(f"--name is {name!r}; it must be 1 to 64 lower-case letters, digits and -")
     if name in profiles.names():
         raise UsageError(f"{name} is a shipped twin; give another --name")
     return name

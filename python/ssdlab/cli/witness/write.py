@@ -55,9 +55,7 @@ def write(
     *,
     server: options.Server,
     secret: options.Secret = SECRET,
-    run: Annotated[
-        str | None, typer.Option(help="Start another round of this run (default: a new run).")
-    ] = None,
+    run: Annotated[str | None, typer.Option(help="Add a round to this run (default: new).")] = None,
     size: Annotated[
         str | None, typer.Option(help="Size of the region [1GiB of a file, all of a device].")
     ] = None,
@@ -67,9 +65,7 @@ def write(
     threads: Annotated[int, typer.Option(min=1, max=THREADS_MAX, help="Writing threads.")] = 4,
     smallest: Annotated[str, typer.Option(help="Smallest request.")] = "512B",
     largest: Annotated[str, typer.Option(help="Largest request.")] = "1MiB",
-    batch: Annotated[
-        int, typer.Option(min=1, help="Maximum number of requests between two flushes.")
-    ] = 8,
+    batch: Annotated[int, typer.Option(min=1, help="Maximum requests between two flushes.")] = 8,
     duration: Annotated[str | None, typer.Option(help="Stop after this time.")] = None,
     requests: Annotated[
         int | None, typer.Option(min=1, help="Stop after this number of requests.")

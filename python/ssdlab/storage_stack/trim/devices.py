@@ -44,7 +44,7 @@ _TARGET_LAYERS: Final = {
 """Layers by the target in a device-mapper table."""
 _NO_DISCARDS: Final = {
     "dm-crypt": "opened without allow_discards (cryptsetup --allow-discards, or crypttab: discard)",
-    "loop": "the file system of its backing file cannot punch holes, or the loop device is read-only",
+    "loop": "the file system of its backing file punches no holes, or the loop device is read-only",
     "virtio": "the host offers no discards to this virtual disk",
 }
 _COMPOSED: Final = frozenset({"dm", "dm-crypt", "dm-lvm", "md", "bcache"})
@@ -98,8 +98,8 @@ def _partition(device: BlockDevice) -> str:
     granularity = device.discard_granularity or 0
     if granularity and device.start is not None and device.start % granularity:
         return (
-            f"passes what its disk accepts, but is not aligned to its units of {format_size(granularity)}: "
-            "a little is skipped at each end"
+            "passes what its disk accepts, but is not aligned to its units of "
+            f"{format_size(granularity)}: a little is skipped at each end"
         )
     return "passes what its disk accepts"
 
