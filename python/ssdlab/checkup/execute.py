@@ -83,7 +83,7 @@ def cost(options: CheckupOptions) -> str:
     why = ""
     if room < max(parts.USUAL_SIZES.values()):
         free, kept = format_size(space.free_bytes), format_size(space.kept_bytes)
-        why = f", as {free} are free and {kept} stay free"
+        why = f", because {free} are free and {kept} must stay free"
     return (
         f"checkup {options.target}: at most {limit}, with test files of at most "
         f"{format_size(largest)}, which are removed{why}"

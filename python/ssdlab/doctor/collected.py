@@ -88,7 +88,7 @@ def parse(text: str) -> Recording:
     head = re.fullmatch(r"ssdlab-collector (\S+) (\S+)", records[0][0]) if records else None
     if head is None or head[1] != "1" or head[2] not in SYSTEMS:
         raise UsageError(
-            "this is not a recording that this version of ssdlab reads; record with the script "
+            "this is not a recording that this version of ssdlab can read; record with the script "
             "that `ssdlab doctor --collector linux` prints"
         )
     if records[-1][0] != "end":

@@ -72,7 +72,7 @@ def read_windows(record: dict[str, Any]) -> Snapshot:
         UsageError: another version, or a file that lacks the target's volume.
     """
     if record.get(KEY) != 1:
-        raise UsageError(f"this is not a recording that this version of ssdlab reads; {_AGAIN}")
+        raise UsageError(f"this is not a recording that this version of ssdlab can read; {_AGAIN}")
     _check(record)
     letter = str(record.get("letter") or "")
     volume = _row(record, "volumes", "DriveLetter", letter)

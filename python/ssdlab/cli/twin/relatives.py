@@ -207,8 +207,8 @@ def diff(
 ) -> None:
     """Show the keys in which two twins differ, with both values, most important first.
 
-    A dash means that the profile leaves the key out: its default holds, as in the reference of
-    profile keys.
+    A dash means that the profile omits the key, so its default applies (see the reference of
+    profile keys).
     """
     from ssdlab.device import describe_twin
     from ssdlab.profiles.difference import differences

@@ -99,7 +99,7 @@ def add(
 ) -> None:
     """Check a bundle and add its twin to your own twins, as twin:NAME.
 
-    Measures the twin again, and prints its errors in the measurements of the bundle. Your own twins
+    Measures the twin again, and prints its errors against the bundle's measurements. Your own twins
     are in $XDG_DATA_HOME/ssdlab/twins, by default in ~/.local/share.
     """
     from ssdlab.fit import bundle

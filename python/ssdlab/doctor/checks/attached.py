@@ -47,7 +47,7 @@ def _no_drive(snapshot: Snapshot) -> Iterator[Verdict]:
             where=f"{mount.mount_point} ({mount.fs_type})",
             says="No drive is visible below this path.",
             evidence=reason,
-            remedy="name a directory on the drive, or the drive itself: ssdlab doctor /dev/NAME",
+            remedy="give a directory on the drive, or the drive itself: ssdlab doctor /dev/NAME",
             value=mount.fs_type,
         )
     for device in snapshot.devices:

@@ -137,11 +137,14 @@ def _why_none(device: BlockDevice, directory: Path, roots: Roots) -> str:
     suffix = f" ({', '.join(details)})" if details else ""
     volume = volume_of(device, roots.sys)
     if volume is not None:
-        return f"the RAID controller ({volume.driver}) offers none for its volumes{suffix}"
+        return f"the RAID controller ({volume.driver}) offers no discards for its volumes{suffix}"
     if device.transport == "usb":
-        return f"the USB bridge passes none on{suffix}; a udev rule may set provisioning_mode=unmap"
+        return (
+            f"the USB bridge passes no discards{suffix}; a udev rule may set "
+            "provisioning_mode=unmap"
+        )
     if device.rotational:
-        return f"a rotating disk accepts none{suffix}"
+        return f"a rotating disk accepts no discards{suffix}"
     return f"accepts no discards: discard_max_bytes is 0{suffix}"
 
 
@@ -150,10 +153,10 @@ def _array(directory: Path, roots: Roots) -> str:
     setting = read_text(roots.sys / _ZEROES_PARAMETER)
     if level in _PARITY and setting != "Y":
         return (
-            f"{level} passes none unless raid456.devices_handle_discard_safely=Y "
+            f"{level} passes no discards unless raid456.devices_handle_discard_safely=Y "
             f"(now {setting or 'not known'}): parity needs trimmed blocks to read as zeros"
         )
-    return f"{level} passes none: its members' discard granularity is larger than its stripe"
+    return f"{level} passes no discards: its members' discard granularity is larger than its stripe"
 
 
 def _why_some(device: BlockDevice, directory: Path, roots: Roots) -> str:
