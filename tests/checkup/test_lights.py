@@ -266,7 +266,7 @@ def test_without_root_trim_is_what_the_layers_declare(
     run = run_of("trim", {"reaches": found(None)}, warnings=warnings)
     one = light(make_checkup(run, as_root=False), "trim")
     assert one.colour == "green"
-    assert "not proved: the proof takes root" in one.says
+    assert "not proved: the proof needs root" in one.says
     assert one.next == "sudo ssdlab run trim /mnt/data"
 
 

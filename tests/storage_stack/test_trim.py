@@ -70,7 +70,7 @@ def test_luks_without_allow_discards_blocks_and_not_the_volume_above_it(captured
     rows = _rows(captured, "dm-1")
     assert [row.passes for row in rows] == ["no", "no", "yes", "yes"]
     assert (rows[0].of_below, rows[1].of_below) == (True, False)
-    assert "dm-0 below takes none" in rows[0].why
+    assert "dm-0 below accepts none" in rows[0].why
     blocker = blocking_layer(rows)
     assert blocker is not None
     assert (blocker.layer, blocker.device) == ("dm-crypt", "dm-0")

@@ -17,11 +17,11 @@ app = lazy_group(
         "show": Member(_PROFILES, "Show a twin's numbers, and the source of each."),
         "check": Member(
             _PROFILES,
-            "Check a profile: names the first key that is wrong and what it may be (status 2).",
+            "Check a profile: report the first invalid key and the values allowed (status 2).",
         ),
         "new": Member(
             "ssdlab.cli.twin.new",
-            "Make a generic twin from what a data sheet says: interface, capacity, flash, rates.",
+            "Make a generic twin from data-sheet figures: interface, capacity, flash, rates.",
         ),
         "for": Member(
             "ssdlab.cli.twin.relatives",
@@ -47,7 +47,8 @@ app = lazy_group(
             "Write an anonymous bundle: a fitted twin, its measurements and its errors.",
         ),
         "add": Member(
-            "ssdlab.cli.twin.share", "Check a bundle and add its twin to your own, as twin:NAME."
+            "ssdlab.cli.twin.share",
+            "Check a bundle and add its twin to your own twins, as twin:NAME.",
         ),
         "validate": Member(
             "ssdlab.cli.twin.validate",

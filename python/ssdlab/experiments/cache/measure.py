@@ -153,7 +153,7 @@ def measure(session: RunSession, plan: Plan) -> None:
         size = max(plan.size, plan.drive)
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", size))
     idle = session.run(Step("flush", "flushing the idle drive", "fill"), Job(op="flush"))
-    step = Step("write", "writing in order", "fill", case="first", rest_s=plan.settle_s)
+    step = Step("write", "writing sequentially", "fill", case="first", rest_s=plan.settle_s)
     first = _write(session, step, _job("write", plan.size))
     full = session.run(Step("flush", "flushing the full buffer", "fill"), Job(op="flush"))
     session.flush()
@@ -186,7 +186,9 @@ def measure(session: RunSession, plan: Plan) -> None:
     if trims:  # all that was overwritten would soon have to be collected
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
         _write(
-            session, Step("write", "writing in order again", "fill", 1, case="again"), parts.job(0)
+            session,
+            Step("write", "writing sequentially again", "fill", 1, case="again"),
+            parts.job(0),
         )
     if full.seconds - idle.seconds > FLUSH_WAIT_S:
         _time_programs(session)

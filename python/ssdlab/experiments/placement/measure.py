@@ -41,7 +41,7 @@ def measure(session: RunSession, plan: Plan) -> None:
     """
     if session.target.profile is None:
         raise TargetError(
-            "placement compares policies inside a drive, and a real drive gets no hints from here; "
+            "placement compares policies inside a drive, and a real drive cannot receive hints; "
             "give twin:NAME"
         )
     for name in plan.fresh_work:
