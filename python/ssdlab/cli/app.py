@@ -66,8 +66,7 @@ class _Commands(LazyGroup):
         ),
         "witness": Member(
             "ssdlab.cli.witness",
-            "Does a drive keep what it acknowledged? A second machine records it, you cut the "
-            "power.",
+            "Does a drive keep acknowledged writes? A second machine records them; you cut power.",
         ),
         "heal": Member(
             "ssdlab.cli.heal",

@@ -25,18 +25,15 @@ app = lazy_group(
         ),
         "for": Member(
             "ssdlab.cli.twin.relatives",
-            "Find the shipped twin of a drive's model, or its nearest relatives and how near they "
-            "are.",
+            "Find the shipped twin of a drive's model, or the most similar twins.",
         ),
         "diff": Member(
             "ssdlab.cli.twin.relatives",
-            "Show the keys in which two twins differ, both values, and those that matter most "
-            "first.",
+            "Show the keys in which two twins differ, with both values, most important first.",
         ),
         "fit": Member(
             "ssdlab.cli.twin.fit",
-            "Fit a twin's numbers to a drive's results; warns of those that the results do not "
-            "determine.",
+            "Fit a twin to a drive's results; warn of numbers that the results do not determine.",
         ),
         "what-if": Member(
             "ssdlab.cli.twin.what_if",
