@@ -380,7 +380,7 @@ def _print_nbd_usage(console: Console, address: str, title: str, options: ServeO
     if is_tls:
         uri = f"{uri.replace('nbd', 'nbds', 1)}{'&' if is_unix else '/?'}tls-certificates=DIR"
     commands = (
-        ("look at it", f"nbdinfo {shlex.quote(uri)}"),
+        ("inspect it", f"nbdinfo {shlex.quote(uri)}"),
         ("fio", f"fio --name=t --ioengine=nbd --uri={shlex.quote(uri)} --rw=randread --size=64m"),
         ("a file", f"mkdir -p d && nbdfuse d {shlex.quote(uri)} &"),
         (

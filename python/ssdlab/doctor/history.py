@@ -39,7 +39,7 @@ WEAR_LEAST: Final = 2.0
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One look at a drive: the time in UTC, and the known numbers, as in `snapshot.Health`.
+    """One observation of a drive: the time in UTC, and the known numbers, as in `snapshot.Health`.
 
     `read_mib_per_s` is the speed of the fast parts of the files that were read.
     """

@@ -102,7 +102,7 @@ _TO_MB: Final[dict[str | None, float]] = {
 
 READS_BY: Final = ("rrandiops", "rseqiops")
 WRITES_BY: Final = ("wseqiops", "wrandiops")
-"""The numbers of 4 KiB requests that a fit uses: the first that is there of each."""
+"""The numbers of 4 KiB requests that a fit uses: the first one present of each kind."""
 
 
 def bytes_per_s(name: str, rate: float) -> float:

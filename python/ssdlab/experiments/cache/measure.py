@@ -1,9 +1,9 @@
 """Measurement of cache: bytes written before the speed drops, and idle time until it recovers.
 
-A region is written in order, fast enough to fill any cache. Where the rate drops, a buffer or cache
-is full. The next write follows right after a flush: a flush empties the buffer, but only idle time
-folds the SLC cache. An earlier flush, of the idle drive, shows how long one takes that has nothing
-to write. Further writes follow after different idle times, to find the shortest one that
+A region is written sequentially, fast enough to fill any cache. Where the rate drops, a buffer or
+cache is full. The next write follows right after a flush: a flush empties the buffer, but only idle
+time folds the SLC cache. An earlier flush of the idle drive shows how long a flush with nothing to
+write takes. Further writes follow after different idle times, to find the shortest one that
 restores the full capacity: in factors of four, then two bisections between the longest that was too
 short and the shortest that was long enough.
 """
@@ -208,7 +208,7 @@ def _time_programs(session: RunSession) -> None:
 
 
 def _fill_again(session: RunSession, plan: Plan, drop: RateDrop) -> None:
-    """Fills the buffer some more times, right after flushes and by smaller requests."""
+    """Fills the buffer several more times, right after flushes and by smaller requests."""
     for number in range(FILLS):
         session.flush(1)
         step = Step("write", "filling the buffer again", "fill", 1, number, case="emptied")
