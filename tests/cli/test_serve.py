@@ -210,6 +210,6 @@ def test_late_replies_are_reported_while_the_twin_is_served_once_a_minute(
         now[0] = 1000.0 + after_s
         said.append(lateness.warning({"paced_answers": answers, "late_answers": late}))
     assert [line[:35] for line in said] == [
-        *("", "", "late: 100% of the last 1000 answers", ""),
-        "late: 25% of the last 1000 answers ",
+        *("", "", "late: 100% of the last 1000 replies", ""),
+        "late: 25% of the last 1000 replies ",
     ]

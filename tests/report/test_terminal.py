@@ -48,7 +48,7 @@ SNAPSHOT = """
 
  Slowdown          3.58x  3.40 to 3.70x  best of 3 reads fresh 1.9 s, after 250
                                          MiB 6.8 s
- Recovers by rest  no                    6.8 s after the first rest, 6.85 s
+ Recovers when idle  no                    6.8 s after the first rest, 6.85 s
                                          after the last
 
  => Random writing makes reads 3.58 times slower; rest does not heal it.

@@ -60,7 +60,7 @@ MaxConnections = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Most NBD and NVMe connections [2000, or fewer if the limit of open files is lower].",
+        help="Maximum NBD and NVMe connections [2000, or fewer if the limit of open files is low].",
     ),
 ]
 PayloadMemory = Annotated[
@@ -91,7 +91,9 @@ ControlSocket = Annotated[
 Listen = Annotated[
     bool, typer.Option("--listen", help="Allow TCP addresses that other machines can reach.")
 ]
-Data = Annotated[str, typer.Option(help="Storage of the content: memory, or a file that is kept.")]
+Data = Annotated[
+    str, typer.Option(help="Where the data is stored: memory, or a file that is kept.")
+]
 Pace = Annotated[
     str,
     typer.Option(
@@ -378,7 +380,7 @@ def _print_nbd_usage(console: Console, address: str, title: str, options: ServeO
     if is_tls:
         uri = f"{uri.replace('nbd', 'nbds', 1)}{'&' if is_unix else '/?'}tls-certificates=DIR"
     commands = (
-        ("look at it", f"nbdinfo {shlex.quote(uri)}"),
+        ("inspect it", f"nbdinfo {shlex.quote(uri)}"),
         ("fio", f"fio --name=t --ioengine=nbd --uri={shlex.quote(uri)} --rw=randread --size=64m"),
         ("a file", f"mkdir -p d && nbdfuse d {shlex.quote(uri)} &"),
         (
@@ -417,8 +419,8 @@ class Lateness:
             return ""
         self._warned_at = now
         return (
-            f"late: {late / answers:.0%} of the last {answers:.0f} answers left more than 20 us "
-            "late, so clients see more than the twin's time; stop other programs on this machine, "
+            f"late: {late / answers:.0%} of the last {answers:.0f} replies were sent over 20 us "
+            "late, so clients do not see its latencies; stop other programs on this machine, "
             "or give a smaller --pace, such as 0.1x"
         )
 
@@ -428,6 +430,6 @@ def _pacing_summary(counters: dict[str, float | None]) -> str:
     answers, late = (counters[name] or 0.0 for name in ("paced_answers", "late_answers"))
     latest_us = counters["latest_answer_us"] or 0.0
     return (
-        f"{late / answers:.1%} of {answers:.0f} answers left more than 20 us late, the latest by "
+        f"{late / answers:.1%} of {answers:.0f} replies were sent over 20 us late, the latest by "
         f"{latest_us:.0f} us; above a few percent, stop other programs on this machine"
     )
