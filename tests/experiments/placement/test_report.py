@@ -25,9 +25,9 @@ def run(make_run: Any) -> Run:
 
 def test_the_stripe_probe_is_drawn_with_the_predicted_halving(run: Run) -> None:
     (picture,) = VIEW.pictures(run, 1)
-    assert "striped from 666 at 4 to 112;" in picture.wide
+    assert "striped: 666 at 4, 112 at " in picture.wide
     # Half as fast at each doubling, from the chunk to where it was slowest.
-    assert "halved each time from 666 at 32 to 83.25" in picture.wide
+    assert "halved each time: 666 at 32, 83.2 at " in picture.wide
 
 
 def test_a_run_without_these_measurements_has_no_pictures(make_run: Any) -> None:

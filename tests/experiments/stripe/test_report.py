@@ -49,7 +49,7 @@ def test_chunk_and_stripe_are_marked_and_other_multiples_are_not_on_the_line(run
     first, second, *_ = VIEW.pictures(run, 1)
     assert "chunk 32 KiB" in first.wide
     assert "stripe 480 KiB" in second.wide
-    assert "random reads from 900 at 4 to 870<" in first.wide
+    assert "random reads: 900 at 4, 870 at " in first.wide
 
 
 def test_a_run_without_findings_or_repeats_is_drawn(make_run: Any) -> None:
