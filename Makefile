@@ -23,12 +23,13 @@ help: ## list the verbs
 demo: .venv/stamp-native ## age a twin and a directory of this checkout; one HTML report
 	@tools/demo.sh
 
-test: .venv/stamp-native .venv/stamp-test ## all tests: Rust, then Python
+test: .venv/stamp-native .venv/stamp-test ## all tests but guests: Rust, then Python
 	@tools/setup.sh test-tools
 	@failed=0; \
 	cargo test --workspace --quiet || failed=1; \
 	cargo test --package ssdlab-wire --features model --lib --quiet model || failed=1; \
-	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest -n $$(($$(nproc) + 1)) || failed=1; \
+	PATH="$$PATH:/usr/sbin:/sbin" $(BIN)/python -m pytest -n $$(($$(nproc) + 1)) \
+		--ignore=tests/serve/test_guest.py || failed=1; \
 	exit $$failed
 
 PART ?= all

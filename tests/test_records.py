@@ -234,7 +234,7 @@ def test_two_runs_of_the_same_second_have_different_names() -> None:
 def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for results in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(UsageError, match="no run folder can be made there"):
+        with pytest.raises(UsageError, match="no run folder can be created there"):
             make_folder(results, "name")
 
 

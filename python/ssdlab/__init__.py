@@ -1,4 +1,4 @@
-"""ssdlab measures an SSD, builds its twin, and tells what will make it fast again.
+"""ssdlab measures an SSD, simulates it as a twin, and finds what will make it fast again.
 
     import ssdlab
 

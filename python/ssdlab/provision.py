@@ -303,7 +303,7 @@ def _shrunk_partition(drive: DriveSize) -> Method:
                     f"sudo parted {drive.node} unit B print free   # is it free from {start} on?",
                     f"sudo blkdiscard --offset {start} --length {max(0, rest)} {drive.node}",
                 ),
-                "a wrong offset destroys data: compare it with the output of the command before",
+                "a wrong offset destroys data: compare it with the output of the previous command",
             ),
             _CHECK,
         ),

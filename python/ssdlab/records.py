@@ -252,7 +252,7 @@ def make_folder(results: Path, name: str) -> Path:
     except OSError as error:
         reason = error.strerror
         raise UsageError(
-            f"{results}: no run folder can be made there ({reason}); give --out a directory "
+            f"{results}: no run folder can be created there ({reason}); give --out a directory "
             "with write permission"
         ) from error
     return folder

@@ -218,7 +218,7 @@ def path_target(text: str, allowed: str = _ALLOWED) -> Directory | BlockDevice:
     """The directory or block device at a path; `allowed` is what an error message says to give.
 
     Raises:
-        TargetError: nothing is there, or something else.
+        TargetError: it does not exist, or is something else.
     """
     from ssdlab import profiles
     from ssdlab.storage_stack.blockdev import is_block_device

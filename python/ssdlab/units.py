@@ -32,7 +32,7 @@ _NUMBER: Final = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
 _QUANTITY: Final = re.compile(rf"\s*({_NUMBER})\s*([^\W\d_]*)\s*")
 
 _SIZE_RULE: Final = "write a number and one of B, KiB MiB GiB TiB (x1024), KB MB GB TB (x1000)"
-_TIME_RULE: Final = "write a number and one of ns us ms s min h d, as in 30s or 1h 30min"
+_TIME_RULE: Final = "write a number and one of ns us ms s min h d, such as 30s or 1h 30min"
 
 
 def parse_size(text: str) -> int:

@@ -107,7 +107,7 @@ def test_speed(
     run = suite(run_of, read_us=read_us, sequential_mb=sequential_mb)
     one = light(make_checkup(run), "speed")
     assert one.colour == colour
-    assert f"{sequential_mb} MB/s in order" in one.says
+    assert f"{sequential_mb} MB/s sequentially" in one.says
     assert ("slow for an SSD" in one.says) is (colour != "green")
     assert bool(one.next) is (colour != "green")
 
@@ -266,7 +266,7 @@ def test_without_root_trim_is_what_the_layers_declare(
     run = run_of("trim", {"reaches": found(None)}, warnings=warnings)
     one = light(make_checkup(run, as_root=False), "trim")
     assert one.colour == "green"
-    assert "not proved: the proof takes root" in one.says
+    assert "not proved: the proof needs root" in one.says
     assert one.next == "sudo ssdlab run trim /mnt/data"
 
 
@@ -325,8 +325,8 @@ def test_the_worst_light_is_first_and_gives_the_verdict(
     )
     assert "Not measured: Long writes, Your files." in sentence
     harmless = [one for one in found_lights if one.colour != "red"]
-    assert verdict(harmless).startswith("No fault found, but one thing to know (1 yellow, ")
-    assert verdict([harmless[0], *harmless]).startswith("No fault found, but 2 things to know (2 ")
+    assert verdict(harmless).startswith("No fault found, but one thing to note (1 yellow, ")
+    assert verdict([harmless[0], *harmless]).startswith("No fault found, but 2 things to note (2 ")
 
 
 def test_a_checkup_without_a_problem_says_so(make_checkup: MakeCheckup, run_of: RunOf) -> None:

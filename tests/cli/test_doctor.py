@@ -103,7 +103,7 @@ def test_a_loop_device_without_discard_is_named_as_the_layer_that_stops_trim(
     (verdict,) = [one for one in by_path["verdicts"] if one["code"] == "trim-stopped"]
     assert verdict["where"] == f"{device.name} (loop)"
     assert verdict["value"] == "loop"
-    assert "makes no holes" in verdict["evidence"]
+    assert "punches no holes" in verdict["evidence"]
     assert "losetup" in verdict["remedy"]
 
 

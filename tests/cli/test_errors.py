@@ -178,8 +178,8 @@ def test_results_that_cannot_be_stored_are_refused_in_one_line(
 ) -> None:
     (tmp_path / "file").write_text("")
     words = ("run", "aging", TWIN, "--size", "16MiB", "--quiet")
-    assert "no run folder can be made there" in refused(*words, "--out", tmp_path / "file")
-    assert "no run folder can be made there" in refused(*words, "--out", "/proc/none")
+    assert "no run folder can be created there" in refused(*words, "--out", tmp_path / "file")
+    assert "no run folder can be created there" in refused(*words, "--out", "/proc/none")
     full = make_filesystem("tmpfs", 1)
     (full / "filler").write_bytes(bytes((1 << 20) - 4096 * 3))
     assert "give --out another directory" in refused(*words, "--out", full)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket as socketlib
 import subprocess
 import sys
 import time
@@ -15,7 +16,8 @@ import pytest
 from forked import Program
 
 from ssdlab.cli import serve
-from ssdlab.cli.serve import Lateness
+from ssdlab.cli.serve import Lateness, _free_socket
+from ssdlab.errors import UsageError
 
 Refused = Callable[..., str]
 PATIENCE_S = 60
@@ -185,6 +187,26 @@ def test_ctrl_c_right_after_the_start_stops_a_served_twin(
     assert not Path(f"{path}.control").exists()
 
 
+@pytest.mark.parametrize("option", ["--unix", "--control"])
+def test_only_the_socket_of_a_killed_server_is_replaced(
+    option: str, refused: Refused, tmp_path: Path
+) -> None:
+    path, other = tmp_path / "given.sock", tmp_path / "other.sock"
+    words = ["serve", "toshiba-xg5", "--capacity", "256MiB", option, path]
+    if option == "--control":
+        words += ["--unix", other]
+    with socketlib.socket(socketlib.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        assert f"{option} {path} exists; give another path, or remove it" in refused(*words)
+    _free_socket(option, path)
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(UsageError, match="exists; give another path"):
+        _free_socket(option, path)
+    assert path.exists()
+
+
 def test_ctrl_c_right_after_the_start_stops_a_witness(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,6 +232,6 @@ def test_late_replies_are_reported_while_the_twin_is_served_once_a_minute(
         now[0] = 1000.0 + after_s
         said.append(lateness.warning({"paced_answers": answers, "late_answers": late}))
     assert [line[:35] for line in said] == [
-        *("", "", "late: 100% of the last 1000 answers", ""),
-        "late: 25% of the last 1000 answers ",
+        *("", "", "late: 100% of the last 1000 replies", ""),
+        "late: 25% of the last 1000 replies ",
     ]

@@ -155,8 +155,10 @@ def test_the_twin_of_a_model_is_found_and_a_virtual_disk_is_refused(
     done = ssdlab("twin", "for", "--model", "SAMSUNG MZVLB1T0HALR-00000")
     assert "its twin is samsung-pm981." in done.stdout
     relative = ssdlab("twin", "for", "--model", "Samsung SSD 990 PRO 2TB", "--interface", "nvme")
-    assert "no twin of this model ships. The nearest is samsung-980-pro." in relative.stdout
-    assert "none is near" in ssdlab("twin", "for", "--model", "Frobnicator 9").stdout
+    assert (
+        "no twin of this model is shipped. The most similar is samsung-980-pro." in relative.stdout
+    )
+    assert "none is similar" in ssdlab("twin", "for", "--model", "Frobnicator 9").stdout
     [drive] = json.loads(ssdlab("twin", "for", "--model", "XG5 1TB", "--json").stdout)["drives"]
     assert (drive["capacity_bytes"], len(drive["twins"])) == (10**12, len(profiles.names()) - 1)
     assert "give either a drive" in refused("twin", "for")
@@ -176,13 +178,13 @@ def test_the_drives_of_a_path_are_those_of_its_stack(monkeypatch: pytest.MonkeyP
     assert name == "nvme0n1"
     assert facts == DriveFacts("KXG50ZNV512G TOSHIBA", 512110190592, "nvme")
     stack_of(drive)
-    with pytest.raises(UsageError, match=r"nvme0n1 names no model \(nvme\); give --model"):
+    with pytest.raises(UsageError, match=r"nvme0n1 reports no model \(nvme\); give --model"):
         relatives.drives_at("/mnt")
     stack_of(msgspec.structs.replace(known, rotational=True))
     with pytest.raises(UsageError, match="is a spinning disk"):
         relatives.drives_at("/mnt")
     stack_of()
-    with pytest.raises(UsageError, match="is on no drive of this machine"):
+    with pytest.raises(UsageError, match="is not on a drive of this machine"):
         relatives.drives_at("/mnt")
 
 

@@ -96,7 +96,7 @@ def test_what_add_refuses(
         "twin", "add", none
     )
     assert "is a shipped twin" in refused("twin", "add", bundle, "--name", "toshiba-xg5", env=env)
-    assert "small letters" in refused("twin", "add", bundle, "--name", "../evil", env=env)
+    assert "lower-case letters" in refused("twin", "add", bundle, "--name", "../evil", env=env)
     assert not (tmp_path / "own").exists()
     assert ssdlab("twin", "add", bundle, env=env).returncode == 0
     other = json.loads(bundle.read_text())

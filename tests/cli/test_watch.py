@@ -61,7 +61,7 @@ def test_the_latencies_of_flushes_are_shown() -> None:
 def test_late_answers_are_shown_while_a_twin_with_a_pace_runs() -> None:
     assert "us late" not in _shown(_sample(paced_answers=0.0))
     late = _shown(_sample(paced_answers=200.0, late_answers=192.0))
-    assert "answers more than 20 us late │ 96.0%" in late
+    assert "replies more than 20 us late │ 96.0%" in late
 
 
 def test_a_curve_names_its_largest_value() -> None:
@@ -76,7 +76,9 @@ def test_it_warns_while_responses_are_late() -> None:
     assert "LATE" not in line(_sample())
     for share, warns in ((None, False), (0.02, False), (0.4, True)):
         sample = msgspec.structs.replace(_sample(), late_share=share)
-        assert ("LATE: 40.0% of the responses left more than 20 us late" in line(sample)) == warns
+        assert (
+            "LATE: 40.0% of the replies were sent more than 20 us late" in line(sample)
+        ) == warns
         assert ("LATE: 40.0%" in _shown(sample)) == warns
 
 
@@ -145,7 +147,7 @@ def test_a_real_drive_is_shown_as_a_line_json_and_metrics(
 ) -> None:
     target = Path.home()
     done = ssdlab("top", target, "--once", "--every", "0.1", "--json")
-    if "no drive of this machine" in done.stderr:
+    if "not on a drive of this machine" in done.stderr:
         pytest.skip("the home directory is on no drive")
     sample = json.loads(done.stdout)
     assert sample["seconds"] > 0

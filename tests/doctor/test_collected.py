@@ -103,7 +103,7 @@ def test_the_drives_behind_a_controller_are_collected(
         ("=file /etc/fstab\n x\n", "only /sys"),
         ("=file home/x\n x\n", "only /sys"),
         ("=file sys/../../../x\n x\n", "only /sys"),
-        ("=link sys/a\n ../../../etc\n", "leads out"),
+        ("=link sys/a\n ../../../etc\n", "points outside"),
         ("=file etc/fstab\n x\n=link etc/fstab\n /etc/passwd\n", "two records"),
     ],
 )

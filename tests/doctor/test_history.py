@@ -73,7 +73,7 @@ def test_drives_are_told_apart_by_their_serial_numbers() -> None:
     assert file_of(one) != file_of(other)
     changes, left_out = remember(_stack(None), START)
     assert changes == []
-    assert "names no serial number" in left_out[0]
+    assert "reports no serial number" in left_out[0]
 
 
 @pytest.mark.parametrize(

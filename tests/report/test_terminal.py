@@ -46,10 +46,10 @@ SNAPSHOT = """
  read            -      1  all        600  900.00    -      -       -
  overwrite       -      1  all        160    6.00    -      -       -
 
- Slowdown          3.58x  3.40 to 3.70x  best of 3 reads fresh 1.9 s, after 250
-                                         MiB 6.8 s
- Recovers by rest  no                    6.8 s after the first rest, 6.85 s
-                                         after the last
+ Slowdown            3.58x  3.40 to 3.70x  best of 3 reads fresh 1.9 s, after
+                                           250 MiB 6.8 s
+ Recovers when idle  no                    6.8 s after the first rest, 6.85 s
+                                           after the last
 
  => Random writing makes reads 3.58 times slower; rest does not heal it.
 
@@ -122,5 +122,5 @@ def test_on_a_narrow_terminal_the_evidence_is_below_its_finding(make_run: Any) -
     run, text = make_run(), io.StringIO()
     render(run, Console(file=text, width=60))
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
-    at = lines.index(" Slowdown          3.58x  3.40 to 3.70x")
+    at = lines.index(" Slowdown            3.58x  3.40 to 3.70x")
     assert lines[at + 1] == "   best of 3 reads fresh 1.9 s, after 250 MiB 6.8 s"

@@ -85,7 +85,7 @@ def test_the_device_must_be_named_if_it_cannot_be_searched_for_signatures(
     monkeypatch.setattr(consent, "signatures", broken)
     device = loop_device(64)
     assert "wipefs is not installed, so it may hold something" in _refusal(device)
-    assert "not known what it holds" in _opened(device, device).destroys
+    assert "whose content is unknown" in _opened(device, device).destroys
 
 
 def test_the_device_is_open_exclusively_while_it_is_searched(

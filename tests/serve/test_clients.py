@@ -99,7 +99,7 @@ def test_a_paced_twin_reports_late_answers_when_it_ends(serve: Serve) -> None:
     out = json.loads(served.stop())
     assert out["counters"]["paced_answers"] >= 2
     message = served.messages.read_text()
-    assert "answers left more than 20 us late" in message
+    assert "replies were sent over 20 us late" in message
     assert "us early" in message
 
 

@@ -177,7 +177,7 @@ def test_a_machine_without_tracepoints_says_what_to_do(
 def test_paths_without_one_drive_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="does not exist"):
         drive_at(str(tmp_path / "none"))
-    with pytest.raises(UsageError, match="is on no drive of this machine"):
+    with pytest.raises(UsageError, match="is not on a drive of this machine"):
         drive_at("/proc")
 
 

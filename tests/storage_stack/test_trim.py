@@ -70,7 +70,7 @@ def test_luks_without_allow_discards_blocks_and_not_the_volume_above_it(captured
     rows = _rows(captured, "dm-1")
     assert [row.passes for row in rows] == ["no", "no", "yes", "yes"]
     assert (rows[0].of_below, rows[1].of_below) == (True, False)
-    assert "dm-0 below takes none" in rows[0].why
+    assert "dm-0 below accepts none" in rows[0].why
     blocker = blocking_layer(rows)
     assert blocker is not None
     assert (blocker.layer, blocker.device) == ("dm-crypt", "dm-0")
@@ -219,7 +219,7 @@ def test_the_file_system_of_a_backing_file_is_below_a_loop_device(captured: Any)
     ]
     blocker = blocking_layer(rows)
     assert blocker is not None
-    assert (blocker.layer, "makes no holes" in blocker.why) == ("loop", True)
+    assert (blocker.layer, "punches no holes" in blocker.why) == ("loop", True)
 
 
 def test_layers_below_a_backing_file_do_not_block_a_discard_on_the_loop_device(

@@ -51,7 +51,7 @@ pub struct FaultSpec {
     pub probability: Option<f64>,
     /// Seed of the random draws.
     pub seed: u64,
-    /// How many commands it hits at most.
+    /// Maximum number of commands that it hits.
     pub max_hits: Option<u64>,
 }
 

@@ -62,7 +62,7 @@ impl InFlight {
         self.entries.get(self.completed).map(|next| next.completed)
     }
 
-    /// To which time a drive at `now` goes on for a `wait`.
+    /// The time until which a drive at `now` runs for a `wait`.
     #[inline]
     pub fn end_of(&self, wait: Wait, now: Nanos) -> Nanos {
         let next = self.next();

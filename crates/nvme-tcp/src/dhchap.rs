@@ -125,7 +125,7 @@ enum State {
 /// What a message means for the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// It goes on with another message.
+    /// It continues with another message.
     Continues,
     /// The host knows the key.
     Authenticated,

@@ -27,7 +27,7 @@ impl PduFormat {
         out.extend(ICResp { ch, dgst: self.dgst, maxh2cdata, ..ICResp::new_zeroed() }.as_bytes());
     }
 
-    /// Adds a `C2HTermReq`; `received` is the start of the PDU that is to blame.
+    /// Adds a `C2HTermReq`; `received` is the start of the offending PDU.
     pub fn c2h_term_req(out: &mut Vec<u8>, error: FatalError, received: &[u8]) {
         let (fes, fei) = error.fields();
         let ch = Self::default().ch::<TermReq>(C2H_TERM_REQ, 0, 0, received.len());

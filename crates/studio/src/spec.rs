@@ -6,8 +6,8 @@ use serde::Deserialize;
 use ssdlab_flash::Profile;
 use toml::{Table, Value};
 
-/// The most memory that a twin may take. A module of 32 bits has 4 GiB for all twins, and each
-/// snapshot takes as much as its twin.
+/// Maximum memory of a twin. A 32-bit module has 4 GiB for all twins, and each snapshot needs as
+/// much as its twin.
 const MEMORY_MAX: u64 = 512 << 20;
 
 /// Changes of a profile: new values by table and key; `None` removes the key, or the table.

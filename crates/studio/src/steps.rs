@@ -6,7 +6,7 @@ use ssdlab_workload::Job;
 
 use crate::spec::{Overrides, Spec};
 
-/// The longest rest in seconds; more is taken for a typing error.
+/// The longest rest in seconds; more counts as a typing error.
 const REST_MAX: f64 = 1e9;
 
 /// One step.

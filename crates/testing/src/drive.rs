@@ -55,7 +55,7 @@ impl Default for DriveOptions {
     }
 }
 
-/// A drive that loses in a power cut what was not flushed. Unit n is on die n % 4, and its block
+/// A drive that loses unflushed data in a power cut. Unit n is on die n % 4, and its block
 /// was erased n times.
 #[derive(Clone, Default)]
 pub struct FakeDrive {

@@ -121,8 +121,8 @@ mod tests {
         let counted = clock.now();
         clock.sleep_until(counted + super::Nanos::from_millis(50));
         let (after, end) = (clock.now(), plain.now());
-        // The plain clock was read before and after both: the other's span is not longer, but for
-        // an error of calibration of less than one in a thousand.
+        // The plain clock was read before and after both: the other's span is not longer, except
+        // for a calibration error of less than one in a thousand.
         assert!((after - counted).get() <= (end - before).get() * 1001 / 1000 + 10_000);
         assert!(after >= counted + super::Nanos::from_millis(50));
     }

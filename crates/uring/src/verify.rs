@@ -22,7 +22,7 @@ pub struct Verified {
     pub mismatch: Option<Mismatch>,
 }
 
-/// The first 512 bytes that differ from what was written.
+/// The first 512 bytes that differ from the written data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// Their byte offset.

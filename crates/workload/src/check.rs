@@ -21,7 +21,7 @@ pub struct JobError {
 
 type CheckResult = Result<(), JobError>;
 
-// Rates and times out of these ranges are taken for typing errors.
+// Rates and times outside these ranges count as typing errors.
 const RATE_MAX: f64 = 1e9;
 const SECONDS_MAX: f64 = 1e9;
 const SPEED_MIN: f64 = 1e-6;

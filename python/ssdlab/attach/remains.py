@@ -65,9 +65,6 @@ class Remains:
         unmount_folder(self.folder)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
-        if self.socket is not None:
-            for path in (self.socket, Path(f"{self.socket}.control")):
-                path.unlink(missing_ok=True)
         say(
             f"{self.directory} was still mounted from a twin whose server was killed: unmounted "
             f"it, and detached {self.node}"

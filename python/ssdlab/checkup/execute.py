@@ -39,7 +39,7 @@ _TWIN_S: Final = 3.0
 _DOCTOR_S: Final = 15.0
 _LEARNT_SHARE: Final = 0.05
 """Before this share of a part, its own forecast knows too little of the drive."""
-_TIME_IS_UP: Final = "its time was up; run it alone for as long as it takes"
+_TIME_IS_UP: Final = "the checkup ran out of time; run it on its own"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def cost(options: CheckupOptions) -> str:
     why = ""
     if room < max(parts.USUAL_SIZES.values()):
         free, kept = format_size(space.free_bytes), format_size(space.kept_bytes)
-        why = f", as {free} are free and {kept} stay free"
+        why = f", because {free} are free and {kept} must stay free"
     return (
         f"checkup {options.target}: at most {limit}, with test files of at most "
         f"{format_size(largest)}, which are removed{why}"

@@ -40,7 +40,7 @@ class _Commands(LazyGroup):
         ),
         "doctor": Member(
             "ssdlab.cli.doctor",
-            "Check the whole storage stack below a path: read-only, a minute at most, root or not.",
+            "Check the storage stack below a path: read-only, at most a minute, root optional.",
         ),
         "trim": Member(
             "ssdlab.cli.trim",
@@ -66,16 +66,15 @@ class _Commands(LazyGroup):
         ),
         "witness": Member(
             "ssdlab.cli.witness",
-            "Does a drive keep what it acknowledged? A second machine records it, you cut the "
-            "power.",
+            "Does a drive keep acknowledged writes? A second machine records them; you cut power.",
         ),
         "heal": Member(
             "ssdlab.cli.heal",
-            "Make files that were written at random read fast again, while they are in use.",
+            "Make randomly written files read fast again, even while they are in use.",
         ),
         "replay": Member(
             "ssdlab.cli.replay",
-            "Send a drive the requests of a trace that was recorded on another host.",
+            "Replay a recorded I/O trace on a drive, a directory or a twin.",
         ),
         "compare": Member(
             "ssdlab.cli.compare",
@@ -88,7 +87,7 @@ class _Commands(LazyGroup):
         ),
         "studio": Member(
             "ssdlab.cli.studio",
-            "Write one HTML page in which twins run, to see inside a drive.",
+            "Write one HTML page that runs twins and shows what happens inside a drive.",
         ),
         "runs": Member(
             "ssdlab.cli.runs",
@@ -100,7 +99,7 @@ class _Commands(LazyGroup):
 app = typer.Typer(
     name="ssdlab",
     cls=_Commands,
-    help="Measure an SSD, build its twin, and tell what will make it fast again.",
+    help="Measure an SSD, simulate it as a twin, and find what makes it fast again.",
     epilog="Example: ssdlab run aging /mnt/data --size 1GiB --quick",
     no_args_is_help=True,
     add_completion=True,
@@ -134,7 +133,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Measure an SSD, build its twin, and tell what will make it fast again."""
+    """Measure an SSD, simulate it as a twin, and find what makes it fast again."""
 
 
 def main() -> None:

@@ -55,8 +55,8 @@ def run(
     """Is this drive all right? A few lights, the usual benchmark table, and what to do next.
 
     Takes at most five minutes. Runs the doctor and quick versions of suite, fsync, trim, aging and
-    cache, as far as they are safe in a directory in use: their test files leave free space free and
-    are removed. What needs root is left out without it. Exit status 1 if a light is red.
+    cache, in a way that is safe in a directory in use: test files leave space free and are removed.
+    Without root, checks that need it are left out. Exit status 1 if a light is red.
     """
     pairs = (("DIR", target), ("--recorded", recorded), ("--resume", resume))
     given = [name for name, value in pairs if value is not None]

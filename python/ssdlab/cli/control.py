@@ -45,7 +45,7 @@ def control(
 ) -> int:
     """Send a request to a served twin: counters, power, faults; docs/serve.md lists all.
 
-    The answer is one JSON object.
+    The reply is one JSON object.
     """
     values = dict(_parse_argument(argument) for argument in more or [])
     from ssdlab.device import Control
@@ -104,7 +104,7 @@ def watch(
     """Show a served twin's rates, latencies, write amplification and queue until Ctrl-C.
 
     Latencies are those of the twin, by its clock. In a pipe each sample is one line. A warning
-    appears while the twin's responses are late, as clients then do not see its latencies.
+    appears while the twin's replies are late, because clients then do not see its latencies.
     """
     from ssdlab.device import Control, Watcher
 
@@ -141,8 +141,8 @@ def _metrics(sample: Sample, watcher: Watcher, socket: Path) -> Iterator[live.Me
     )  # fmt: skip
     for name, text in (
         ("host_write_bytes", "Bytes written by hosts."),
-        ("late_answers", "Answers that left more than 20 us late."),
-        ("paced_answers", "Answers that waited for the drive's time."),
+        ("late_answers", "Replies that were sent more than 20 us late."),
+        ("paced_answers", "Replies that were delayed to the drive's time."),
     ):
         yield from live.counter(f"ssdlab_{name}_total", text, sample.counters.get(name), labels)
 
@@ -167,7 +167,7 @@ def _warning(sample: Sample) -> str:
     """That responses are late, if more than a few are; "" otherwise."""
     if sample.late_share is None or sample.late_share < LATE_MAX:
         return ""
-    return f"LATE: {sample.late_share:.1%} of the responses left more than 20 us late"
+    return f"LATE: {sample.late_share:.1%} of the replies were sent more than 20 us late"
 
 
 def table(samples: list[Sample]) -> Table:
@@ -190,10 +190,10 @@ def table(samples: list[Sample]) -> Table:
     queues = [sample.in_flight for sample in samples]
     result.add_row("queue", f"{last.in_flight}", live.curve(queues))
     if last.counters.get("paced_answers"):
-        result.add_row("answers more than 20 us late", _late(last.counters), "since the start")
+        result.add_row("replies more than 20 us late", _late(last.counters), "since the start")
     if late := _warning(last):
         result.caption = (
-            f"{late}: the machine is too busy, so clients see more than the twin's time"
+            f"{late}: the machine is too busy, so clients do not see the twin's latencies"
         )
         result.caption_style = "bold red"
     return result

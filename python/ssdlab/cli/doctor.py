@@ -30,7 +30,7 @@ def doctor(
         typer.Option("--map", metavar="FILE", help="Map this file, not the largest; repeatable."),
     ] = None,
     read: Annotated[
-        str, typer.Option(help="Bytes of files to read at most, past the page cache; 0: none.")
+        str, typer.Option(help="Maximum file data to read, bypassing the page cache; 0: none.")
     ] = "512MiB",
     html: Annotated[
         Path | None, typer.Option(help="Also write one HTML file, and print its path on stderr.")
@@ -61,7 +61,7 @@ def doctor(
         bool, typer.Option("--quiet", help="No progress; print only problems (BAD, WARN).")
     ] = False,
 ) -> int:
-    """Check the whole storage stack below a path: read-only, a minute at most, root or not.
+    """Check the storage stack below a path: read-only, at most a minute, root optional.
 
     Checks TRIM through each layer, alignment, write cache, health, spare, fragments, and which
     regions of files read slowly. The worst problems come first, with what to do. Exit status 1 if

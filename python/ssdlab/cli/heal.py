@@ -110,7 +110,7 @@ def heal(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> int:
-    """Make files that were written at random read fast again, while they are in use.
+    """Make randomly written files read fast again, even while they are in use.
 
     Measures how fast each piece reads, rewrites only the slow pieces, in order, and measures again.
     The content stays the same, also with concurrent writers; no other file is changed. With

@@ -45,7 +45,7 @@ Every = Annotated[float, typer.Option(min=0.05, help="Seconds between two sample
 Once = Annotated[bool, typer.Option("--once", help="Print one sample and exit.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="One JSON object per sample.")]
 Prometheus = Annotated[
-    bool, typer.Option("--prometheus", help="Print the metrics once, as Prometheus reads them.")
+    bool, typer.Option("--prometheus", help="Print the metrics once, in Prometheus' text format.")
 ]
 Listen = Annotated[
     str | None,
@@ -259,8 +259,8 @@ class LocalServer(http.server.ThreadingHTTPServer):
         host, _, port = listen.rpartition(":")
         if not port.isdecimal() or int(port) > 65535 or host not in _LOOPBACK:
             raise UsageError(
-                f"--listen is {listen}; it must be 127.0.0.1:PORT: only this machine may ask, "
-                "because no password is needed"
+                f"--listen is {listen}; it must be 127.0.0.1:PORT: only this machine may "
+                "connect, because there is no password"
             )
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:

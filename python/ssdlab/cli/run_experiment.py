@@ -66,7 +66,7 @@ class TerminalObserver(RunObserver):
         if self._output.yes:
             return True
         if sys.stdin.isatty() and sys.stderr.isatty() and not self._output.json:
-            return typer.confirm(f"{sentence}. Go on?", err=True)
+            return typer.confirm(f"{sentence}. Continue?", err=True)
         return None
 
     def progress(self, title: str) -> AbstractContextManager[Listener]:

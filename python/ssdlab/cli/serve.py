@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import ipaddress
 import shlex
+import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +62,7 @@ MaxConnections = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Most NBD and NVMe connections [2000, or fewer if the limit of open files is lower].",
+        help="Maximum NBD and NVMe connections [2000, or fewer if the limit of open files is low].",
     ),
 ]
 PayloadMemory = Annotated[
@@ -91,7 +93,9 @@ ControlSocket = Annotated[
 Listen = Annotated[
     bool, typer.Option("--listen", help="Allow TCP addresses that other machines can reach.")
 ]
-Data = Annotated[str, typer.Option(help="Storage of the content: memory, or a file that is kept.")]
+Data = Annotated[
+    str, typer.Option(help="Where the data is stored: memory, or a file that is kept.")
+]
 Pace = Annotated[
     str,
     typer.Option(
@@ -230,8 +234,7 @@ def _nbd_address(
             "it, or be given alone"
         )
     if unix is not None:
-        if unix.exists():
-            raise UsageError(f"--unix {unix} exists; give another path, or remove it")
+        _free_socket("--unix", unix)
         return str(unix)
     assert tcp is not None
     return _parse_address("--tcp", tcp, reachable=reachable)
@@ -254,9 +257,20 @@ def _parse_address(option: str, text: str, *, reachable: bool) -> str:
 def _control_path(control: Path | None, unix: Path | None) -> str | None:
     if control is None and unix is not None:
         control = Path(f"{unix}.control")
-    if control is not None and control.exists():
-        raise UsageError(f"--control {control} exists; give another path, or remove it")
-    return None if control is None else str(control)
+    if control is None:
+        return None
+    _free_socket("--control", control)
+    return str(control)
+
+
+def _free_socket(option: str, path: Path) -> None:
+    """Removes the socket of a server that was killed; refuses any other file."""
+    if path.is_socket():
+        with socket.socket(socket.AF_UNIX) as client:
+            if client.connect_ex(str(path)) == errno.ECONNREFUSED:
+                path.unlink()
+    if path.exists():
+        raise UsageError(f"{option} {path} exists; give another path, or remove it")
 
 
 def _data_file(file: str) -> str:
@@ -378,7 +392,7 @@ def _print_nbd_usage(console: Console, address: str, title: str, options: ServeO
     if is_tls:
         uri = f"{uri.replace('nbd', 'nbds', 1)}{'&' if is_unix else '/?'}tls-certificates=DIR"
     commands = (
-        ("look at it", f"nbdinfo {shlex.quote(uri)}"),
+        ("inspect it", f"nbdinfo {shlex.quote(uri)}"),
         ("fio", f"fio --name=t --ioengine=nbd --uri={shlex.quote(uri)} --rw=randread --size=64m"),
         ("a file", f"mkdir -p d && nbdfuse d {shlex.quote(uri)} &"),
         (
@@ -417,8 +431,8 @@ class Lateness:
             return ""
         self._warned_at = now
         return (
-            f"late: {late / answers:.0%} of the last {answers:.0f} answers left more than 20 us "
-            "late, so clients see more than the twin's time; stop other programs on this machine, "
+            f"late: {late / answers:.0%} of the last {answers:.0f} replies were sent over 20 us "
+            "late, so clients do not see its latencies; stop other programs on this machine, "
             "or give a smaller --pace, such as 0.1x"
         )
 
@@ -428,6 +442,6 @@ def _pacing_summary(counters: dict[str, float | None]) -> str:
     answers, late = (counters[name] or 0.0 for name in ("paced_answers", "late_answers"))
     latest_us = counters["latest_answer_us"] or 0.0
     return (
-        f"{late / answers:.1%} of {answers:.0f} answers left more than 20 us late, the latest by "
+        f"{late / answers:.1%} of {answers:.0f} replies were sent over 20 us late, the latest by "
         f"{latest_us:.0f} us; above a few percent, stop other programs on this machine"
     )

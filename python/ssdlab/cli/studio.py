@@ -51,7 +51,7 @@ def studio(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Write one HTML page in which twins run, to see inside a drive.
+    """Write one HTML page that runs twins and shows what happens inside a drive.
 
     It shows dies, superblocks, garbage collection and curves; time can be stopped, slowed and
     turned back. Six scenes repeat experiments of `ssdlab run` and end with the same numbers. The

@@ -42,7 +42,7 @@ def top(
 
     Reads /sys/block, and as root the kernel's block tracepoints (for latency percentiles and a
     histogram) and the drive's counters of host and flash writes (by smartctl and nvme). Changes
-    nothing, and sends the drive no request but for those counters.
+    nothing, and sends the drive no requests except for those counters.
     """
     from ssdlab.storage_stack.live_drive import LiveDrive, drive_at
 

@@ -93,7 +93,7 @@ class Control:
         return answer
 
     def _not_a_control_socket(self) -> UsageError:
-        own = "the drive's own socket" if _is_drive(self.path) else "no control socket of ssdlab"
+        own = "the drive's own socket" if _is_drive(self.path) else "not a control socket of ssdlab"
         return UsageError(
             f"{self.path} is {own}; give the control socket of `ssdlab serve`: SOCKET.control, or "
             "the one of --control"

@@ -88,7 +88,7 @@ def parse(text: str) -> Recording:
     head = re.fullmatch(r"ssdlab-collector (\S+) (\S+)", records[0][0]) if records else None
     if head is None or head[1] != "1" or head[2] not in SYSTEMS:
         raise UsageError(
-            "this is not a recording that this version of ssdlab reads; make it with the script "
+            "this is not a recording that this version of ssdlab can read; record with the script "
             "that `ssdlab doctor --collector linux` prints"
         )
     if records[-1][0] != "end":
@@ -194,7 +194,9 @@ def _inside(name: str) -> PurePosixPath:
 
 def _require_real_parents(path: Path, root: Path) -> None:
     if not path.parent.resolve().is_relative_to(root.resolve()):
-        raise UsageError(f"the recording puts a file behind a link that leads out: {path.name}")
+        raise UsageError(
+            f"the recording puts a file behind a symbolic link that points outside: {path.name}"
+        )
 
 
 def _link_target(path: Path, target: str, root: Path) -> str:
@@ -204,5 +206,7 @@ def _link_target(path: Path, target: str, root: Path) -> str:
     absolute = root / target.lstrip("/") if target.startswith("/") else path.parent / target
     inside = Path(os.path.normpath(absolute))
     if not inside.is_relative_to(root):
-        raise UsageError(f"the recording has a link that leads out of it: {path.name} -> {target}")
+        raise UsageError(
+            f"the recording has a symbolic link that points outside: {path.name} -> {target}"
+        )
     return str(inside)

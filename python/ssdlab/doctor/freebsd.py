@@ -259,7 +259,7 @@ def _schedule(source: str, kind: str, pool: Pool | None, run: Runner) -> tuple[T
         text = run(("tunefs", "-p", source)) or ""
         match = re.search(r"trim: \(-t\)\s+(\w+)", text)
         if match is None:
-            return TrimLayer("schedule", source, "unknown", "tunefs -p takes root"), "unknown"
+            return TrimLayer("schedule", source, "unknown", "tunefs -p needs root"), "unknown"
         is_on = match[1] == "enabled"
         why = f"tunefs -p: trim is {match[1]}"
         return TrimLayer("schedule", source, "yes" if is_on else "no", why), "yes"

@@ -39,7 +39,7 @@ WEAR_LEAST: Final = 2.0
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One look at a drive: the time in UTC, and the known numbers, as in `snapshot.Health`.
+    """One observation of a drive: the time in UTC, and the known numbers, as in `snapshot.Health`.
 
     `read_mib_per_s` is the speed of the fast parts of the files that were read.
     """
@@ -109,7 +109,7 @@ _RULES: Final = (
     _Rule("media_errors", "uncorrectable errors"),
     _Rule("pending", "sectors waiting to be reallocated"),
     _Rule("reallocated", "reallocated blocks"),
-    _Rule("link_errors", "errors of the cable"),
+    _Rule("link_errors", "cable errors"),
     _Rule("spare_blocks", "spare blocks in percent", falls=True),
 )
 
@@ -159,7 +159,9 @@ def remember(snapshot: Snapshot, when: datetime) -> tuple[list[Changes], list[st
     for drive in snapshot.drives:
         path = file_of(drive)
         if path is None:
-            left_out.append(f"{drive.name_and_model} names no serial number, so it has no history")
+            left_out.append(
+                f"{drive.name_and_model} reports no serial number, so it has no history"
+            )
             continue
         before = read_history(path)
         entries = () if before is None else before.entries

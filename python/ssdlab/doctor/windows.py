@@ -49,7 +49,7 @@ _TABLES: Final = (
     "registry",
 )
 _AGAIN: Final = (
-    "make it again with the script that `ssdlab doctor --collector windows` prints, and do not "
+    "record again with the script that `ssdlab doctor --collector windows` prints, and do not "
     "edit it"
 )
 _LDM_DATA: Final = "{af9b60a0-1431-4f62-bc68-3311714a69ad}"
@@ -72,7 +72,7 @@ def read_windows(record: dict[str, Any]) -> Snapshot:
         UsageError: another version, or a file that lacks the target's volume.
     """
     if record.get(KEY) != 1:
-        raise UsageError(f"this is not a recording that this version of ssdlab reads; {_AGAIN}")
+        raise UsageError(f"this is not a recording that this version of ssdlab can read; {_AGAIN}")
     _check(record)
     letter = str(record.get("letter") or "")
     volume = _row(record, "volumes", "DriveLetter", letter)
@@ -308,7 +308,7 @@ def _bitlocker(record: dict[str, Any], letter: str) -> Iterator[TrimLayer]:
 
 def _trim(record: dict[str, Any], device: Device) -> TrimLayer:
     if device.is_partition:
-        return TrimLayer(device.layer, device.name, "yes", "passes what its disk takes")
+        return TrimLayer(device.layer, device.name, "yes", "passes what its disk accepts")
     if device.layer == "dynamic volume":
         why = "ssdlab does not follow dynamic volumes"
         return TrimLayer(device.layer, device.name, "unknown", why)
@@ -335,5 +335,5 @@ def _swaps(record: dict[str, Any], devices: list[Device]) -> Iterator[Swap]:
 def _unread(devices: list[Device], *, as_root: bool) -> Iterator[Unread]:
     for device in devices:
         if device.is_drive and (device.health is None or device.health.worn is None):
-            why = "the drive reports no wear to Windows" if as_root else "it takes an administrator"
+            why = "the drive reports no wear to Windows" if as_root else "it needs an administrator"
             yield Unread(f"health of {device.name}", why, f"smartctl -x /dev/pd{device.name[13:]}")

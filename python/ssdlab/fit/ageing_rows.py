@@ -90,7 +90,7 @@ def _numbers(table: dict[str, Any], key: str, where: str) -> list[float]:
     for x in values:
         if isinstance(x, bool) or not isinstance(x, int | float) or not math.isfinite(x):
             unit = "seconds" if key == "seconds" else "MiB"
-            raise UsageError(f"{where} {key} has {x!r}; it must be a number of {unit}, as 4.5")
+            raise UsageError(f"{where} {key} has {x!r}; it must be a number of {unit}, such as 4.5")
     return [float(x) for x in values]
 
 

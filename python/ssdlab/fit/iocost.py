@@ -102,7 +102,7 @@ _TO_MB: Final[dict[str | None, float]] = {
 
 READS_BY: Final = ("rrandiops", "rseqiops")
 WRITES_BY: Final = ("wseqiops", "wrandiops")
-"""The numbers of 4 KiB requests that a fit uses: the first that is there of each."""
+"""The numbers of 4 KiB requests that a fit uses: the first one present of each kind."""
 
 
 def bytes_per_s(name: str, rate: float) -> float:
@@ -305,7 +305,7 @@ class RatesFit:
         if self.random_slower > RANDOM_SLOWER and now.write_command:
             why = (
                 f"{self.source}; for writes in order: at random the drive is "
-                f"{self.random_slower:.1f} times as slow, and its numbers do not tell why"
+                f"{self.random_slower:.1f} times as slow, and its numbers do not show why"
             )
             text = set_value(text, key, get_value(text, key), why)
         return text

@@ -66,7 +66,9 @@ def search(
     found = _Search(profile, objectives, space, progress)
     solutions = found.run()
     if not solutions:
-        raise UsageError("no candidate makes a twin; run `ssdlab twin check` on the start profile")
+        raise UsageError(
+            "no candidate is a valid twin; run `ssdlab twin check` on the start profile"
+        )
     return sorted(solutions, key=lambda solution: solution.cost)
 
 

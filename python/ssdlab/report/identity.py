@@ -32,7 +32,7 @@ _LABELS: Final = {
     "slc_bytes": "SLC cache",
     "power_loss_protection": "Protected against power loss",
     "write_cache": "Write cache",
-    "rotational": "Rotating disk, says the kernel",
+    "rotational": "Rotating disk, per the kernel",
     "link_mib_per_s": "Link, each direction",
 }
 _DECIMAL_SIZES: Final = {"capacity_bytes", "size_bytes"}

@@ -42,7 +42,7 @@ def check_content(path: Path, device: BlockDevice, consent: Consent) -> str:
         content = "; ".join(map(str, signatures(device)))
     except TargetError as error:
         if consent.device:
-            return f"{description}, of which it is not known what it holds"
+            return f"{description}, whose content is unknown"
         raise TargetError(
             f"{description}: {error}, so it may hold something; if it may be destroyed, give "
             f"--destroy-data={path}"

@@ -216,7 +216,7 @@ def _report_cost(request: RunRequest, target: OpenTarget, observer: RunObserver)
     if confirmed is None:
         target.warn(
             "endurance",
-            f"{sentence}. It could not ask for confirmation without a terminal: give a smaller "
+            f"{sentence}. Without a terminal, ssdlab cannot ask for confirmation: give a smaller "
             "--size or --quick to spare the drive, or --yes to confirm.",
         )
     elif not confirmed:

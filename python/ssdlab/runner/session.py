@@ -159,7 +159,7 @@ class RunSession:
             amount_bytes=size,
             queue_depth=FILL_DEPTH,
         )
-        label = f"writing {format_size(size)} in order"
+        label = f"writing {format_size(size)} sequentially"
         self.run(Step("fill", label, "fill", stage=stage, keeps_part=True), job, drive)
         self.flush(stage, drive)
 

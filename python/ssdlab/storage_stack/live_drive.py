@@ -204,7 +204,7 @@ def drive_at(target: str) -> BlockDevice:
         if drives:
             raise UsageError(f"{target} is on several drives; give one of {names}")
         raise UsageError(
-            f"{target} is on no drive of this machine; give a block device, or a directory on a "
+            f"{target} is not on a drive of this machine; give a block device, or a directory on a "
             "drive"
         )
     return drives[0]

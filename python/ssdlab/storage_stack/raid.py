@@ -2,7 +2,7 @@
 
 Sources: md(4) (metadata_version "external:..."), mdadm(8); the drivers' channels for volumes
 (megaraid_sas: MEGASAS_MAX_PD_CHANNELS, mpt3sas: RAID_CHANNEL, aacraid: CONTAINER_CHANNEL) and the
-attribute raid_level of hpsa and smartpqi; smartctl(8), option -d. No RAID controller was at hand:
+attribute raid_level of hpsa and smartpqi; smartctl(8), option -d. No RAID controller was available:
 this was tested on recorded outputs only.
 """
 

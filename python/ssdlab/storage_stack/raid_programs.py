@@ -3,7 +3,7 @@
 storcli and perccli print JSON, in two forms: versions 1 and 7 name keys by the volume ("VD0
 Properties"), versions 2 and 8 have a list "Virtual Drives". ssacli (hpssacli, hpacucli) and arcconf
 print text. The forms were taken from outputs that users published; docs/storage-stacks.md lists
-them. No RAID controller was at hand.
+them. No RAID controller was available.
 """
 
 from __future__ import annotations

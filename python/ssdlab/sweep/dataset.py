@@ -89,7 +89,7 @@ class Dataset:
             write_parquet(self._file(run.key), table)
         except OSError as error:
             raise UsageError(
-                f"{self.folder} cannot be written ({error.strerror}); make room, and repeat the "
+                f"{self.folder} cannot be written ({error.strerror}); free space, and repeat the "
                 "command to resume"
             ) from error
 

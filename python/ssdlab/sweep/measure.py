@@ -125,7 +125,7 @@ def measure(session: RunSession, plan: Plan) -> None:
     session.flush(1)
     read = min(plan.region, READ_MAX) // READ_BLOCK * READ_BLOCK
     sequential = Job(op="read", length_bytes=read, block_bytes=READ_BLOCK, amount_bytes=read)
-    session.run(Step("read", "reading in order", "read"), sequential)
+    session.run(Step("read", "reading sequentially", "read"), sequential)
     probes = Job(
         op="read",
         pattern="random",

@@ -1,6 +1,6 @@
 """Controls: did the software send flushes, and did the drive lose power?
 
-Before the drive is to blame, these must be ruled out: a kernel that believes that the drive has no
+Before the drive is blamed, these must be ruled out: a kernel that believes that the drive has no
 volatile cache, a file system without barriers, and a reset during which the drive kept its power.
 """
 

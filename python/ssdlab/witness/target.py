@@ -70,9 +70,7 @@ class PathTarget:
         try:
             self._fd, self.is_direct = _open(path, flags)
         except OSError as error:
-            raise TargetError(
-                f"{path} cannot be opened ({error.strerror}): are you root?"
-            ) from error
+            raise TargetError(f"{path} cannot be opened ({error.strerror}); try as root") from error
         self._sync = sync
         self._thread = threading.local()
         is_device = is_block_device(path)

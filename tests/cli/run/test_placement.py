@@ -24,7 +24,7 @@ def test_the_result_has_the_best_placement_and_the_documented_columns(
 
 
 def test_a_directory_is_refused(refused: Callable[..., str], tmp_path: Path) -> None:
-    assert "gets no hints from here; give twin:NAME" in refused("run", "placement", tmp_path)
+    assert "cannot receive hints; give twin:NAME" in refused("run", "placement", tmp_path)
 
 
 def test_errors_say_what_is_allowed(refused: Callable[..., str]) -> None:

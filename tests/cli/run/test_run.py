@@ -165,7 +165,7 @@ def test_in_a_pipe_a_step_is_one_line_even_if_the_target_has_a_long_name(
     lines = ssdlab("run", "aging", f"twin:{profile}", *SMALL, "--json").stderr.splitlines()
     steps = [line for line in lines if line.startswith(f"aging twin:{profile}: ")]
     assert steps, lines
-    assert steps[0].endswith("writing 16 MiB in order")
+    assert steps[0].endswith("writing 16 MiB sequentially")
     assert all(line.startswith(("aging ", "to resume")) for line in lines), "no line is wrapped"
 
 

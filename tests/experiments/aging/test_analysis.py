@@ -161,7 +161,7 @@ def test_a_warning_about_what_was_measured_qualifies_the_verdict() -> None:
 
 def test_storage_that_reads_faster_in_between_has_no_clear_slowdown() -> None:
     table = _table([FRESH, (50, [1.7, 1.7, 1.8]), (200, [2.6, 2.7, 2.6])])
-    assert "changes by itself" in _verdict(table)
+    assert "varies by itself" in _verdict(table)
     assert findings(table, 3)["recovers"].value is None, "nothing to recover from"
     steady = _table([FRESH, (50, [1.95, 1.97, 1.96]), (200, [2.6, 2.7, 2.6])])
     assert "1.30 times slower" in _verdict(steady)

@@ -49,7 +49,7 @@ def test_a_writer_continues_and_every_block_has_its_last_write(mounted: Device) 
     while writer.writes() == writes_before:  # it was not scheduled
         outcome = mounted.heal(ALL)
     _, mounted.content[name] = writer.end()
-    assert outcome.way == "in place, frozen by turns"
+    assert outcome.way == "in place, in short freezes"
     assert outcome.written_bytes > 4 << 20
     assert outcome.longest_freeze_ms is not None
     mounted.unmount()

@@ -1,4 +1,4 @@
-//! `Undo`: the old content of units whose newest writes a power cut may take back.
+//! `Undo`: the old content of units whose newest writes a power cut may undo.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

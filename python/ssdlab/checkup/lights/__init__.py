@@ -31,7 +31,7 @@ def verdict(found: list[Light]) -> str:
         answer = "Not all right"
         if not counts["red"]:
             things = "one thing" if counts["yellow"] == 1 else f"{counts['yellow']} things"
-            answer = f"No fault found, but {things} to know"
+            answer = f"No fault found, but {things} to note"
         shown = ", ".join(f"{counts[each]} {each}" for each in COLOURS[:3] if counts[each])
         return f"{answer} ({shown}). {found[0].title}: {found[0].says}{unmeasured}"
     if not counts["green"]:

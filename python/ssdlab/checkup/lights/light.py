@@ -1,4 +1,4 @@
-"""A traffic light: a colour, one plain sentence, the evidence, and the command to go on with."""
+"""A traffic light: a colour, one plain sentence, the evidence, and the next command to run."""
 
 from __future__ import annotations
 

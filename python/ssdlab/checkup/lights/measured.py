@@ -32,13 +32,13 @@ MIB: Final = 1 << 20
 READ_US_YELLOW: Final = 300.0
 """A page read of flash takes 40 to 150 us, and a command of a SATA drive about 100 us more."""
 READ_US_RED: Final = 2000.0
-"""A quarter of a turn of a 7200/min disk: no flash is so slow."""
+"""A quarter of a revolution of a 7200 rpm disk: no flash is so slow."""
 SEQUENTIAL_YELLOW_MB: Final = 200.0
 """A SATA link of 3 Gbit/s carries 270 MB/s, the slowest link that SSDs were sold for."""
 FLUSH_US_YELLOW: Final = 3000.0
 """The longest time that flash needs to program a page, in the shipped profiles and data sheets."""
 FLUSH_US_RED: Final = 8333.0
-"""A turn of a 7200/min disk: commits are no faster than on a rotating disk."""
+"""One revolution of a 7200 rpm disk: commits are no faster than on a rotating disk."""
 LASTING_SHARE_YELLOW: Final = 0.5
 LASTING_MB_YELLOW: Final = 500.0
 """A fall to less than half of the speed matters below what a SATA link carries."""
@@ -130,8 +130,8 @@ def _speed(checkup: Checkup, run: Run) -> Light:
     elif read_us > READ_US_YELLOW or in_order < SEQUENTIAL_YELLOW_MB:
         colour = "yellow"
     says = (
-        f"{subject(run)} reads {in_order:.0f} MB/s in order, and {1e6 / read_us:.0f} blocks of "
-        "4 KiB a second, one at a time, at random."
+        f"{subject(run)} reads {in_order:.0f} MB/s sequentially, and {1e6 / read_us:.0f} random "
+        "4 KiB blocks a second, one at a time."
     )
     causes = []
     if read_us > READ_US_YELLOW:
@@ -188,7 +188,9 @@ def _lasting(checkup: Checkup, run: Run) -> Light:
     if cached is None or lasting is None:
         if slc is not None and slc.why.startswith("no drop"):
             written = max(row["written_mib"] for row in run.result.measures)
-            says = f"Writing in order keeps its speed: no drop within {format_size(written * MIB)}."
+            says = (
+                f"Sequential writes keep their speed: no drop within {format_size(written * MIB)}."
+            )
             return _make("lasting", "green", says, run.result.verdict)
         return _too_little("lasting", checkup)
     before, after = _mb(cached), _mb(lasting)
@@ -285,7 +287,7 @@ def _declared_trim(checkup: Checkup) -> Light:
     if passes is None:
         reason = "it takes root" if needs_root else why or "it was interrupted"
         return _grey("trim", checkup, reason, alone)
-    proof = "the proof takes root" if needs_root else why or "it was interrupted"
+    proof = "the proof needs root" if needs_root else why or "it was interrupted"
     says = f"All layers declare that they pass TRIM; not proved: {proof.rstrip('.')}."
     return _make("trim", "green", says, passes.evidence, alone)
 

@@ -92,7 +92,7 @@ _AS_ROOT: Final = "Not run as root: health, and the proof that TRIM arrives, nee
 def _notes(checkup: Checkup) -> list[str]:
     record, notes = checkup.record, list[str]()
     if not checkup.is_complete:
-        notes.append("Interrupted: the report covers only the parts that ended.")
+        notes.append("Interrupted: the report covers only the parts that finished.")
     smaller = [
         f"{name} {format_size(size)} instead of {format_size(USUAL_SIZES[name])}"
         for name, size in record.sizes.items()

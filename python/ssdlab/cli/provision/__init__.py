@@ -34,15 +34,17 @@ def provision(
     ] = None,
     *,
     visible: Annotated[
-        str | None, typer.Option(help="Without a target: the visible capacity, as 128GB.")
+        str | None, typer.Option(help="Without a target: the visible capacity, such as 128GB.")
     ] = None,
-    flash: Annotated[str | None, typer.Option(help="All flash in the drive, as 129GiB.")] = None,
+    flash: Annotated[
+        str | None, typer.Option(help="All flash in the drive, such as 129GiB.")
+    ] = None,
     twin: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Simulate on this twin; none: do not simulate."),
     ] = None,
     spare: Annotated[
-        float, typer.Option(help="The spare that the plan is for, in percent of all flash.")
+        float, typer.Option(help="The spare to plan for, in percent of all flash.")
     ] = 100 * _DEFAULT_SPARE,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
@@ -72,10 +74,12 @@ def _drive_info(
     simulated = None if twin == "none" else twin
     if target is None:
         if visible is None or flash is None:
-            raise UsageError("give a drive, twin:NAME, or both --visible and --flash, as 128GB")
+            raise UsageError(
+                "give a drive, twin:NAME, or both --visible and --flash, such as 128GB"
+            )
         return _info_of_sizes(flash, visible, simulated)
     if visible is not None:
-        raise UsageError("--visible is for use without a target: a drive reports its capacity")
+        raise UsageError("--visible is only for use without a target: a drive reports its capacity")
     target = full_name(target)
     if is_twin(target):
         from ssdlab.provision import info_of_twin
@@ -84,7 +88,7 @@ def _drive_info(
     path = Path(target)
     if not is_block_device(path):
         raise TargetError(
-            f"{target} is not a block device: give a drive, as /dev/nvme0n1, or twin:NAME"
+            f"{target} is not a block device: give a drive, such as /dev/nvme0n1, or twin:NAME"
         )
     from ssdlab.provision import info_of_device
 

@@ -17,26 +17,23 @@ app = lazy_group(
         "show": Member(_PROFILES, "Show a twin's numbers, and the source of each."),
         "check": Member(
             _PROFILES,
-            "Check a profile: names the first key that is wrong and what it may be (status 2).",
+            "Check a profile: report the first invalid key and the values allowed (status 2).",
         ),
         "new": Member(
             "ssdlab.cli.twin.new",
-            "Make a generic twin from what a data sheet says: interface, capacity, flash, rates.",
+            "Make a generic twin from data-sheet figures: interface, capacity, flash, rates.",
         ),
         "for": Member(
             "ssdlab.cli.twin.relatives",
-            "Find the shipped twin of a drive's model, or its nearest relatives and how near they "
-            "are.",
+            "Find the shipped twin of a drive's model, or the most similar twins.",
         ),
         "diff": Member(
             "ssdlab.cli.twin.relatives",
-            "Show the keys in which two twins differ, both values, and those that matter most "
-            "first.",
+            "Show the keys in which two twins differ, with both values, most important first.",
         ),
         "fit": Member(
             "ssdlab.cli.twin.fit",
-            "Fit a twin's numbers to a drive's results; warns of those that the results do not "
-            "determine.",
+            "Fit a twin to a drive's results; warn of numbers that the results do not determine.",
         ),
         "what-if": Member(
             "ssdlab.cli.twin.what_if",
@@ -47,7 +44,8 @@ app = lazy_group(
             "Write an anonymous bundle: a fitted twin, its measurements and its errors.",
         ),
         "add": Member(
-            "ssdlab.cli.twin.share", "Check a bundle and add its twin to your own, as twin:NAME."
+            "ssdlab.cli.twin.share",
+            "Check a bundle and add its twin to your own twins, as twin:NAME.",
         ),
         "validate": Member(
             "ssdlab.cli.twin.validate",

@@ -59,7 +59,7 @@ def fit(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Fit a twin's numbers to a drive's results; warns of those that the results do not determine.
+    """Fit a twin to a drive's results; warn of numbers that the results do not determine.
 
     Fits, within physical limits, the numbers that the results depend on: chunk and dies from
     stripe, spare from steady, buffer and SLC cache from cache, flush time from fsync; channels,
@@ -200,7 +200,7 @@ def _assumptions(fitted: Fitted) -> str:
 def _assumed(key: str, value: Any) -> str:
     if value is not None:
         return f"{key} {value}"
-    return f"{key} none" if key == "slc.size" else f"{key} as the model has it"
+    return f"{key} none" if key == "slc.size" else f"{key} as modelled"
 
 
 def _warnings(fitted: Fitted) -> list[str]:

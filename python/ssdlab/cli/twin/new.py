@@ -30,11 +30,11 @@ OPTIONS = {
 }
 """The option of each rate."""
 TESTS = {
-    "rbps": "large reads in order",
-    "rseqiops": "4 KiB reads in order x64",
+    "rbps": "large sequential reads",
+    "rseqiops": "sequential 4 KiB reads x64",
     "rrandiops": "4 KiB random reads x64",
-    "wbps": "large writes in order",
-    "wseqiops": "4 KiB writes in order x64",
+    "wbps": "large sequential writes",
+    "wseqiops": "sequential 4 KiB writes x64",
     "wrandiops": "4 KiB random writes x64",
 }
 """What each rate is measured by, in words."""
@@ -68,12 +68,12 @@ def new(
         int | None, typer.Option(help="Random reads of 4 KiB at depth 64, requests/s.")
     ] = None,
     write_iops: Annotated[
-        int | None, typer.Option(help="Writes of 4 KiB in order at depth 64, requests/s.")
+        int | None, typer.Option(help="Sequential writes of 4 KiB at depth 64, requests/s.")
     ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Make a generic twin from what a data sheet says: interface, capacity, flash, rates.
+    """Make a generic twin from data-sheet figures: interface, capacity, flash, rates.
 
     All other numbers are those of usual drives; each entry of the profile names its source. The
     command then prints the range of each rate over such drives: it measures twelve twins, whose

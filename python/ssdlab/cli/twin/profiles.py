@@ -143,7 +143,7 @@ def check(
     capacity: options.Capacity = None,
     json: options.Json = False,
 ) -> None:
-    """Check a profile: names the first key that is wrong and what it may be (status 2)."""
+    """Check a profile: report the first invalid key and the values allowed (status 2)."""
     is_file = os.path.exists(file)  # noqa: PTH110 -- Path.exists raises for a name that is too long
     text = profiles.read(Path(file)) if is_file else profiles.load(file)
     scaled = options.size_of(capacity)

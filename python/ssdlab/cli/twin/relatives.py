@@ -54,7 +54,7 @@ def twin_for(
     interface: Annotated[str | None, typer.Option(help="With --model: nvme or sata.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Find the shipped twin of a drive's model, or its nearest relatives and how near they are.
+    """Find the shipped twin of a drive's model, or the most similar twins.
 
     Compares what the drive reports and the profiles state: interface, maker, series and capacity.
     Drives report neither controller nor flash, and the profiles name no controller.
@@ -103,7 +103,7 @@ def drives_at(target: str) -> list[tuple[str, DriveFacts]]:
 
     stack = read_snapshot(target, Roots(), Probes(run=lambda _command: None))
     if not stack.drives:
-        raise UsageError(f"{target} is on no drive of this machine; give --model TEXT")
+        raise UsageError(f"{target} is not on a drive of this machine; give --model TEXT")
     named = [drive for drive in stack.drives if drive.model and not drive.rotational]
     if not named:
         raise UsageError(
@@ -130,7 +130,7 @@ def _vendor(drive: Device) -> str | None:
 def _why_unknown(drive: Device) -> str:
     if drive.model:
         return f"{drive.name} ({drive.model}) is a spinning disk"
-    return f"{drive.name} names no model ({drive.transport})"
+    return f"{drive.name} reports no model ({drive.transport})"
 
 
 def _row(name: str, facts: DriveFacts, relatives: list[Relative]) -> dict[str, Any]:
@@ -147,9 +147,9 @@ def _print(console: Console, name: str, facts: DriveFacts, relatives: list[Relat
     if own:
         verdict = f"its twin is {' or '.join(each.name for each in own)}."
     elif best.nearness < NEAR:
-        verdict = "no twin of this model ships, and none is near. Those that agree most:"
+        verdict = "no twin of this model is shipped, and none is similar. The most similar are:"
     else:
-        verdict = f"no twin of this model ships. The nearest is {best.name}."
+        verdict = f"no twin of this model is shipped. The most similar is {best.name}."
     _say(console, f"{title}: {verdict}")
     shown = (own or relatives)[:SHOWN]
     print_table(_table(shown), console)
@@ -205,10 +205,10 @@ def diff(
     *,
     json: options.Json = False,
 ) -> None:
-    """Show the keys in which two twins differ, both values, and those that matter most first.
+    """Show the keys in which two twins differ, with both values, most important first.
 
-    A dash means that the profile leaves the key out: its default holds, as in the reference of
-    profile keys.
+    A dash means that the profile omits the key, so its default applies (see the reference of
+    profile keys).
     """
     from ssdlab.device import describe_twin
     from ssdlab.profiles.difference import differences

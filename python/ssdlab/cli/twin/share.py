@@ -71,7 +71,7 @@ def submit(
     console = Console()
     _print(made, console)
     console.print(
-        f" {out}: the bundle; read it before you give it away", markup=False, highlight=False
+        f" {out}: the bundle; review it before you share it", markup=False, highlight=False
     )
 
 
@@ -97,9 +97,9 @@ def add(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Check a bundle and add its twin to your own, as twin:NAME.
+    """Check a bundle and add its twin to your own twins, as twin:NAME.
 
-    Measures the twin again, and prints its errors in the measurements of the bundle. Your own twins
+    Measures the twin again, and prints its errors against the bundle's measurements. Your own twins
     are in $XDG_DATA_HOME/ssdlab/twins, by default in ~/.local/share.
     """
     from ssdlab.fit import bundle
@@ -122,9 +122,7 @@ def _slug(model: str) -> str:
 
 def _usable_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"--name is {name!r}; it must be of small letters, digits and -, at most 64"
-        )
+        raise UsageError(f"--name is {name!r}; it must be 1 to 64 lower-case letters, digits and -")
     if name in profiles.names():
         raise UsageError(f"{name} is a shipped twin; give another --name")
     return name

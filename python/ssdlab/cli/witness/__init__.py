@@ -5,7 +5,7 @@ from __future__ import annotations
 from ssdlab.cli.lazy import Member, lazy_group
 
 app = lazy_group(
-    "Does a drive keep what it acknowledged? A second machine records it, you cut the power.",
+    "Does a drive keep acknowledged writes? A second machine records them; you cut power.",
     "ssdlab witness serve --listen 0.0.0.0:5400",
     {
         "report": Member(

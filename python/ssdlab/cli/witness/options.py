@@ -31,7 +31,7 @@ TargetName = Annotated[
 ]
 Server = Annotated[str, typer.Option(help="Address of the witness: HOST or HOST:PORT.")]
 Secret = Annotated[Path, typer.Option(help="File with the secret that `serve` made.")]
-Run = Annotated[str | None, typer.Option(help="The run [the newest of this target].")]
+Run = Annotated[str | None, typer.Option(help="The run (default: the newest of this target).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 

@@ -56,7 +56,7 @@ def verify(
 ) -> int:
     """Read the region back and report missing or damaged writes (status 1).
 
-    Counts as a cut only with proof that power was lost: one more unsafe shutdown in the drive's
+    A cut counts only with proof that power was lost: one more unsafe shutdown in the drive's
     SMART log, or --power-was-cut.
     """
     if control not in CONTROLS:

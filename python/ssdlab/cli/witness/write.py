@@ -55,9 +55,7 @@ def write(
     *,
     server: options.Server,
     secret: options.Secret = SECRET,
-    run: Annotated[
-        str | None, typer.Option(help="Begin another round of this run [a new run].")
-    ] = None,
+    run: Annotated[str | None, typer.Option(help="Add a round to this run (default: new).")] = None,
     size: Annotated[
         str | None, typer.Option(help="Size of the region [1GiB of a file, all of a device].")
     ] = None,
@@ -67,10 +65,10 @@ def write(
     threads: Annotated[int, typer.Option(min=1, max=THREADS_MAX, help="Writing threads.")] = 4,
     smallest: Annotated[str, typer.Option(help="Smallest request.")] = "512B",
     largest: Annotated[str, typer.Option(help="Largest request.")] = "1MiB",
-    batch: Annotated[int, typer.Option(min=1, help="Most requests between two flushes.")] = 8,
-    duration: Annotated[str | None, typer.Option(help="End after this time.")] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Maximum requests between two flushes.")] = 8,
+    duration: Annotated[str | None, typer.Option(help="Stop after this time.")] = None,
     requests: Annotated[
-        int | None, typer.Option(min=1, help="End after this number of requests.")
+        int | None, typer.Option(min=1, help="Stop after this number of requests.")
     ] = None,
     destroy_data: Annotated[
         bool, typer.Option("--destroy-data", help="Allow a block device to be overwritten.")

@@ -253,7 +253,7 @@ def _read_share(section: JobSection) -> float:
 def _block_mix(section: JobSection) -> Mix:
     if "bssplit" not in section:
         return ()
-    allowed = "as 4k/60:64k/40: sizes above 0, and whole percents above 0 that add up to 100"
+    allowed = "such as 4k/60:64k/40: sizes above 0, and whole percents above 0 that add up to 100"
     parts = [part.partition("/") for part in section.text("bssplit", "").split(":")]
     sizes = [size_bytes(size) for size, _, _ in parts]
     percents = [percent for _, _, percent in parts]

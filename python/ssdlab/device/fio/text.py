@@ -263,7 +263,7 @@ class _Parser:
             elif option in KNOWN:
                 self._set(option, value)
             elif option not in SILENT:
-                allowed = "left out, as ssdlab has nothing like it"
+                allowed = "left out: ssdlab has no equivalent"
                 raise fio_error(self._name, written, value or "given", allowed)
         except UsageError as error:
             self.problems.append(str(error))

@@ -47,7 +47,7 @@ def _no_drive(snapshot: Snapshot) -> Iterator[Verdict]:
             where=f"{mount.mount_point} ({mount.fs_type})",
             says="No drive is visible below this path.",
             evidence=reason,
-            remedy="name a directory on the drive, or the drive itself: ssdlab doctor /dev/NAME",
+            remedy="give a directory on the drive, or the drive itself: ssdlab doctor /dev/NAME",
             value=mount.fs_type,
         )
     for device in snapshot.devices:
@@ -240,7 +240,7 @@ def _paths(device: Device) -> Iterator[Verdict]:
             code="single-path",
             severity="warn",
             where=device_label(device),
-            says="Only one path leads to this drive.",
+            says="This drive has only one path left.",
             evidence=f"below it: {', '.join(device.below) or 'nothing'}",
             costs="half of the bandwidth, and the drive is lost when this path fails",
             remedy="sudo multipath -ll",

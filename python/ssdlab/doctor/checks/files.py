@@ -133,7 +133,7 @@ def _map(snapshot: Snapshot) -> Iterator[Verdict]:
             code="reads-even",
             severity="good",
             where=", ".join(file.path for file in mapped),
-            says="The files read at an even speed: no region has aged.",
+            says="The files read at a uniform speed: no region has aged.",
             evidence=f"{format_size(read)} read past the page cache; 90th percentile "
             f"{reference:.0f} MiB/s",
             value=round(reference, 1),
@@ -161,7 +161,7 @@ def _unsteady(snapshot: Snapshot) -> Iterator[Verdict]:
             says="The map of read speeds is unreliable: repeated reads of the same place differ.",
             evidence="of the slow pieces, "
             + ", ".join(f"{file.unsteady or 0:.0%}" for file in disturbed)
-            + " took half as long again, or longer, in another reading",
+            + " took at least 1.5 times as long in another reading",
             costs="other work on this machine or its host disturbed the measurement",
             remedy=f"ssdlab doctor {shlex.quote(snapshot.target)}   # when the machine is idle",
             value=max(file.unsteady or 0.0 for file in disturbed),

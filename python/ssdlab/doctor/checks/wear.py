@@ -115,7 +115,7 @@ def _errors(drive: Device, health: Health) -> Iterator[Verdict]:
             where=device_label(drive),
             says="The drive has replaced bad flash blocks with spare ones.",
             evidence=f"{health.source}: {health.reallocated} reallocated",
-            costs="nothing while the number does not grow",
+            costs="nothing, unless the number grows",
             remedy=f"sudo smartctl -x {drive.smartctl_target}   # again in a week: does it grow?",
             value=health.reallocated,
         )

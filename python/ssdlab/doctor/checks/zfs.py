@@ -28,7 +28,7 @@ def _degraded(mount: Mounted, pool: Pool) -> Iterator[Verdict]:
             code="zfs-pool-degraded",
             severity="bad",
             where=f"{pool.name} (pool of {mount.mount_point})",
-            says="A member of the pool does not work.",
+            says="A member of the pool is not working.",
             evidence=f"zpool status: {names}",
             costs="the next failure may lose the whole pool",
             remedy=f"zpool status -x {pool.name}; zpool replace {pool.name} OLD NEW",
@@ -49,7 +49,7 @@ def _ashift(snapshot: Snapshot, mount: Mounted, pool: Pool) -> Iterator[Verdict]
             where=f"{pool.name} (pool of {mount.mount_point})",
             says=f"The pool writes blocks of {block} bytes on drives with sectors of {largest}.",
             evidence=f"zdb -C: ashift {pool.ashift}; queue/physical_block_size {largest}",
-            costs="the drive reads, changes and rewrites a sector for each smaller block",
+            costs="for each smaller block the drive reads, modifies and rewrites a sector",
             remedy=f"ashift is fixed when a vdev is added: make a new pool with -o ashift="
             f"{largest.bit_length() - 1}, and send the datasets to it",
             proof=f"ssdlab run split {mount.mount_point}",

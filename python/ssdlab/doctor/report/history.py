@@ -16,7 +16,7 @@ _NUMBERS: Final[tuple[tuple[str, str, Callable[[float], str]], ...]] = (
     ("uncorrectable errors", "media_errors", lambda value: f"{value:g}"),
     ("sectors waiting", "pending", lambda value: f"{value:g}"),
     ("reallocated blocks", "reallocated", lambda value: f"{value:g}"),
-    ("errors of the cable", "link_errors", lambda value: f"{value:g}"),
+    ("cable errors", "link_errors", lambda value: f"{value:g}"),
     ("unsafe shutdowns", "unsafe_shutdowns", lambda value: f"{value:g}"),
     ("minutes too hot", "hot_minutes", lambda value: f"{value:g}"),
     ("temperature", "temperature_c", lambda value: f"{value:.0f} °C"),

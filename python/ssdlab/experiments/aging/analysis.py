@@ -116,7 +116,9 @@ def _unqualified_verdict(
             return f"Random writes do not slow reads: {times}{ending}."
         return f"No slowdown shown: {why} ({times}){ending}."
     if faster_than_fresh(rows):
-        why = "some reads in between were faster than fresh, so the storage changes by itself"
+        why = (
+            "some reads in between were faster than fresh, so the storage's speed varies by itself"
+        )
         return f"No clear slowdown: {why} ({times}){ending}."
     recovery = (
         "idle time restores the speed"

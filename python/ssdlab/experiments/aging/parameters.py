@@ -12,8 +12,8 @@ from ssdlab.runner.parameters import MIB, Duration, Parameter, Parameters, Size
 class Aging(Parameters):
     """Do random writes slow this drive's sequential reads, and does idle time restore them?
 
-    Writes a file in order and reads it, overwrites it at random by growing amounts, and reads it
-    again after each amount. In a directory at least 5 % or 1 GiB stays free, and the file is
+    Writes a file sequentially and reads it, overwrites it at random by growing amounts, and reads
+    it again after each amount. In a directory at least 5 % or 1 GiB stays free, and the file is
     always removed.
     """
 

@@ -313,7 +313,7 @@ def _latency_limits(groups: Sequence[_Latencies]) -> tuple[float, float]:
     return Axis(log=True, least=5).span(latencies or [1.0], from_zero=False)
 
 
-_FINDINGS: Final = {"recovers": "Recovers by rest"}
+_FINDINGS: Final = {"recovers": "Recovers when idle"}
 _PARAMETERS: Final = {
     "amounts_mib": "Random writes",
     "rests_s": "Rests before the reads",

@@ -93,9 +93,9 @@ def buffered(
 ) -> Size:
     """What a buffer held at a drop.
 
-    The lower bound takes flash to have programmed at its full rate from the start; the upper bound
-    takes all pages that it programs in `PROGRAM_MAX_S` to have been in progress, or nothing to
-    have been programmed; one more request may be there in part. If the drive then stops for longer
+    The lower bound assumes that flash programmed at its full rate from the start; the upper bound
+    assumes that all pages that it programs in `PROGRAM_MAX_S` were in progress, or that nothing was
+    programmed; one more request may be there in part. If the drive then stops for longer
     than it wrote, no page had been programmed, and up to `partial` bytes may have been there
     before, in pages that were partly filled. If `program_s` is the known time of a program, nothing
     had been programmed until then.

@@ -1,9 +1,9 @@
 """Measurement of cache: bytes written before the speed drops, and idle time until it recovers.
 
-A region is written in order, fast enough to fill any cache. Where the rate drops, a buffer or cache
-is full. The next write follows right after a flush: a flush empties the buffer, but only idle time
-folds the SLC cache. An earlier flush, of the idle drive, shows how long one takes that has nothing
-to write. Further writes follow after different idle times, to find the shortest one that
+A region is written sequentially, fast enough to fill any cache. Where the rate drops, a buffer or
+cache is full. The next write follows right after a flush: a flush empties the buffer, but only idle
+time folds the SLC cache. An earlier flush of the idle drive shows how long a flush with nothing to
+write takes. Further writes follow after different idle times, to find the shortest one that
 restores the full capacity: in factors of four, then two bisections between the longest that was too
 short and the shortest that was long enough.
 """
@@ -153,7 +153,7 @@ def measure(session: RunSession, plan: Plan) -> None:
         size = max(plan.size, plan.drive)
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", size))
     idle = session.run(Step("flush", "flushing the idle drive", "fill"), Job(op="flush"))
-    step = Step("write", "writing in order", "fill", case="first", rest_s=plan.settle_s)
+    step = Step("write", "writing sequentially", "fill", case="first", rest_s=plan.settle_s)
     first = _write(session, step, _job("write", plan.size))
     full = session.run(Step("flush", "flushing the full buffer", "fill"), Job(op="flush"))
     session.flush()
@@ -186,7 +186,9 @@ def measure(session: RunSession, plan: Plan) -> None:
     if trims:  # all that was overwritten would soon have to be collected
         session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
         _write(
-            session, Step("write", "writing in order again", "fill", 1, case="again"), parts.job(0)
+            session,
+            Step("write", "writing sequentially again", "fill", 1, case="again"),
+            parts.job(0),
         )
     if full.seconds - idle.seconds > FLUSH_WAIT_S:
         _time_programs(session)
@@ -206,7 +208,7 @@ def _time_programs(session: RunSession) -> None:
 
 
 def _fill_again(session: RunSession, plan: Plan, drop: RateDrop) -> None:
-    """Fills the buffer some more times, right after flushes and by smaller requests."""
+    """Fills the buffer several more times, right after flushes and by smaller requests."""
     for number in range(FILLS):
         session.flush(1)
         step = Step("write", "filling the buffer again", "fill", 1, number, case="emptied")

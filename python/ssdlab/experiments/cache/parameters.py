@@ -12,7 +12,7 @@ from ssdlab.runner.parameters import MIB, SIZE_HELP, Parameter, Parameters, Quic
 class Cache(Parameters):
     """How much data do the write buffer and SLC cache absorb, and how fast do they recover?
 
-    Writes a region in order (16GiB, or 1GiB with --quick; half of a twin or block device, or an
+    Writes a region sequentially (16GiB, or 1GiB with --quick; half of a twin or block device, or an
     eighth with --quick) until the speed drops, then again after a flush and after idle times of
     different lengths.
     """

@@ -122,7 +122,7 @@ def _method(run: Run) -> Method:
     pitfalls = (
         "A cache that uses free flash is smaller on a full drive; the size is that during the run.",
         "Thermal throttling and the I/O budget of a virtual disk look just like a full cache.",
-        "The refill time is known only to lie between two of the idle times, as its bounds say.",
+        "The refill time is known only as an interval between two of the idle times.",
     )
     return Method(done, meaning, pitfalls)
 

@@ -21,7 +21,7 @@ def whole_drive(evidence: Evidence, measures: list[dict[str, Any]]) -> Conclusio
     rates = curve.written / 4 / curve.between(0.0, curve.written, 4)
     fastest, slowest = float(rates.max()), float(rates.min())
     drop = last_drop(curve)
-    buffer = "flash takes data as fast as the link brings it, so the buffer was never full"
+    buffer = "flash accepts data as fast as the link delivers it, so the buffer was never full"
     if drop is not None:
         why = (
             f"the speed drops after {drop.at / MIB:.4g} MiB: an SLC cache is full, or it borrowed "
@@ -33,8 +33,8 @@ def whole_drive(evidence: Evidence, measures: list[dict[str, Any]]) -> Conclusio
         why = f"all {curve.written / MIB:.4g} MiB were written at the same rate"
         cache = Finding(0.0, "MiB", None, None, f"{why}: no SLC cache makes writes faster")
         sentence = (
-            f"The whole drive is written at {slowest / MIB:.4g} MiB/s: no buffer and no SLC cache "
-            "makes writes in order faster than flash."
+            f"The whole drive is written at {slowest / MIB:.4g} MiB/s: neither a buffer nor an SLC "
+            "cache makes sequential writes faster than flash."
         )
     else:
         why = (

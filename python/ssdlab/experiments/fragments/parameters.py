@@ -25,7 +25,7 @@ class Fragments(Parameters):
 
     Lays out 8 MiB in 1 to 256 pieces, 8 MiB apart, and reads them with 1 and with 32 commands in
     flight, next to a file in one piece. Gaps of equal length are the worst case: all pieces fall
-    on few dies. In a directory (ext4 or xfs) the layout is made of files and checked by FIEMAP.
+    on few dies. In a directory (ext4 or xfs) files are laid out this way, and FIEMAP checks it.
     """
 
     example: ClassVar = "fragments twin:samsung-980-pro /mnt/data --quick"

@@ -93,7 +93,7 @@ def fill_in_order(session: RunSession, region: Region, stage: int = 0) -> None:
         amount_bytes=region.size,
         queue_depth=FILL_DEPTH,
     )
-    label = f"writing {format_size(region.size)} in order"
+    label = f"writing {format_size(region.size)} sequentially"
     session.run(Step("fill", label, "fill", stage=stage, keeps_part=True), job, region.drive)
     session.flush(stage, region.drive)
 

@@ -3,7 +3,7 @@
 Twins of one profile that differ only in `ftl.placement` get the same writes: files that grow or are
 overwritten piece by piece, with other files written in between. Then the file is read. This runs on
 new drives, and on drives that were overwritten until they collect garbage. Real drives are refused,
-because requests sent to them from here cannot carry hints.
+because ssdlab cannot send them hints.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def measure(session: RunSession, plan: Plan) -> None:
     """
     if session.target.profile is None:
         raise TargetError(
-            "placement compares policies inside a drive, and a real drive gets no hints from here; "
+            "placement compares policies inside a drive, and a real drive cannot receive hints; "
             "give twin:NAME"
         )
     for name in plan.fresh_work:

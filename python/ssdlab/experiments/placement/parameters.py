@@ -17,7 +17,7 @@ class Placement(Parameters):
 
     Twins that differ only in `ftl.placement` get the same writes: files that grow or are
     overwritten piece by piece, on new drives and on drives that collect garbage. Then the files
-    are read. Twins only: requests sent to a real drive from here carry no hints.
+    are read. Twins only: ssdlab cannot send hints to real drives.
     """
 
     example: ClassVar = "placement twin:placement-study"

@@ -111,7 +111,7 @@ def plan(parameters: Placement, target: Target, seed: int) -> Plan:
     """
     if not isinstance(target, Twin):
         raise UsageError(
-            f"placement compares policies inside a drive, and {target} gets no hints from here; "
+            f"placement compares policies inside a drive, and {target} cannot receive hints; "
             "give twin:NAME"
         )
     placements = parameters.placements or PLACEMENTS

@@ -23,7 +23,7 @@ DEPTH_MOST: Final = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Replay(Parameters):
-    """Send a drive the requests of a trace that was recorded on another host.
+    """Replay a recorded I/O trace on a drive, a directory or a twin.
 
     Reads MSR Cambridge, SPC (UMass), MQSim, blkparse, blktrace, fio iolog (2 and 3), Alibaba,
     Tencent and SYSTOR '17 traces, and recognises the format by the first lines. Memory use does
@@ -47,13 +47,13 @@ class Replay(Parameters):
             "Keep the trace's own pace (1), or this multiple of it (as fast as --depth allows)."
         ),
     ] = None
-    depth: Annotated[int, Parameter("Most requests in flight.")] = 32
+    depth: Annotated[int, Parameter("Maximum number of requests in flight.")] = 32
     volume: Annotated[int | None, Parameter("Replay only this volume of several.")] = None
     together: Annotated[
         bool, Parameter("Map all volumes to the same addresses instead of side by side.")
     ] = False
     format: Annotated[
-        str | None, Parameter(f"Format, if not to be recognised: {', '.join(TRACE_FORMATS)}.")
+        str | None, Parameter(f"Format, instead of recognising it: {', '.join(TRACE_FORMATS)}.")
     ] = None
     any_order: Annotated[
         bool, Parameter("Accept timestamps that go back by more than a second.")

@@ -12,7 +12,7 @@ from ssdlab.runner.parameters import MIB, SIZE_HELP, Parameter, Parameters, Quic
 class Split(Parameters):
     """What does it cost to read the same bytes with many small commands?
 
-    Writes a region [256MiB] in order and reads 8 MiB windows of it with 1, 2, 4 ... 2048 commands,
+    Writes a region [256MiB] sequentially. Reads 8 MiB windows of it with 1, 2, 4 ... 2048 commands,
     at queue depths 1 and 32. Shows the cost of splitting alone, without conflicts inside the drive.
     """
 

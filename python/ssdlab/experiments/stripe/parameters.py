@@ -12,7 +12,7 @@ from ssdlab.runner.parameters import MIB, SIZE_HELP, Parameter, Parameters, Quic
 class Stripe(Parameters):
     """Over how many dies, and in what chunks, does a drive spread consecutive addresses?
 
-    Writes a region [1GiB] in order and reads 4 KiB at random multiples of an alignment, with 32
+    Writes a region [1GiB] sequentially. Reads 4 KiB at random multiples of an alignment, with 32
     reads in flight. The alignments at which reads collide show chunk and stripe, or that there is
     no regular stripe.
     """

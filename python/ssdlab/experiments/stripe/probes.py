@@ -2,7 +2,7 @@
 
 Reads on one unit wait for each other: at queue depth 32 each waits for 31 others, and all take
 equally long. Reads on two units meet queues of different and changing lengths: their latencies
-scatter widely, and together they are faster. So two quantities tell whether addresses share a
+scatter widely, and together they are faster. So two quantities show whether addresses share a
 unit: the spread of latencies, which needs no reference measurement, and the rate.
 """
 

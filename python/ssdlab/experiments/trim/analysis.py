@@ -84,7 +84,7 @@ _KIND_NAMES: Final = {
     "zeros": "zeros",
     "ones": "FFh",
     "old": "as written",
-    "other": "neither (perhaps of another file by now)",
+    "other": "neither (perhaps another file's data by now)",
 }
 
 

@@ -267,7 +267,7 @@ def _fill(session: RunSession, size: int) -> None:
                 amount_bytes=length,
                 queue_depth=FILL_DEPTH,
             )
-            label = f"writing {format_size(length)} in order"
+            label = f"writing {format_size(length)} sequentially"
             session.run(Step("fill", label, "fill", stage, keeps_part=True), job)
     session.flush()
 

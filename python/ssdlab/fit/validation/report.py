@@ -70,7 +70,7 @@ class ValidationReport:
 
     @property
     def notes(self) -> list[tuple[str, str]]:
-        """None: the roles say what to think of a figure."""
+        """None: the roles show how to judge a figure."""
         return []
 
     @property

@@ -54,7 +54,7 @@ class InPlaceRewriter:
         if self._device.read(kept) != content:
             raise DeviceFailure(
                 f"{self._device.path}: the data written at byte {kept.offset} differs when read "
-                f"back; {self._journal.path} has the right data: keep it"
+                f"back; {self._journal.path} has the correct data: keep it"
             )
         return RewriteResult(window.length, kept.length)
 

@@ -53,7 +53,7 @@ def require_root() -> None:
         TargetError: not root.
     """
     if os.geteuid() != 0:
-        raise TargetError("rewriting a device in place needs root: put sudo before the command")
+        raise TargetError("rewriting a device in place needs root: run it with sudo")
 
 
 def kind_on(device: BlockDevice, sys: Path = SYS) -> str:

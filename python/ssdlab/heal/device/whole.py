@@ -35,7 +35,7 @@ from ssdlab.storage_stack.layers import drives_under
 from ssdlab.storage_stack.mounts import Mount
 
 METHOD: Final = "in place"
-METHOD_MOUNTED: Final = "in place, frozen by turns"
+METHOD_MOUNTED: Final = "in place, in short freezes"
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ def _check_cliffs(intervals: pa.Table, steps: list[dict[str, Any]], warn: Warn) 
             before, after, at = cliff
             warn(
                 "cliff",
-                f"While writing in order ({row['phase']}), the rate fell from {before:.0f} to "
+                f"While writing sequentially ({row['phase']}), the rate fell from {before:.0f} to "
                 f"{after:.0f} MiB/s after {at:.0f} MiB, as a cache was full or the drive "
                 "throttled: do not use the mean; see throughput over time in the HTML report.",
             )

@@ -44,7 +44,7 @@ _TARGET_LAYERS: Final = {
 """Layers by the target in a device-mapper table."""
 _NO_DISCARDS: Final = {
     "dm-crypt": "opened without allow_discards (cryptsetup --allow-discards, or crypttab: discard)",
-    "loop": "the file system of its backing file makes no holes, or the loop device is read-only",
+    "loop": "the file system of its backing file punches no holes, or the loop device is read-only",
     "virtio": "the host offers no discards to this virtual disk",
 }
 _COMPOSED: Final = frozenset({"dm", "dm-crypt", "dm-lvm", "md", "bcache"})
@@ -62,7 +62,7 @@ def device_layer(device: BlockDevice, below: Sequence[BlockDevice], roots: Roots
     of_below = passes == "no" and _is_limited_by_below(device, below)
     if of_below:
         names = ", ".join(lower.name for lower in below if lower.discard_max == 0)
-        why = f"offers none, since {names} below takes none"
+        why = f"offers no discards, because {names} below accepts none"
     if passes == "yes" and layer == "thin pool":
         passes, why = _thin_pool(device, roots)
     if passes == "yes" and layer == "VDO":
@@ -98,10 +98,10 @@ def _partition(device: BlockDevice) -> str:
     granularity = device.discard_granularity or 0
     if granularity and device.start is not None and device.start % granularity:
         return (
-            f"passes what its disk takes, but starts off its units of {format_size(granularity)}: "
-            "a little is left out at each end"
+            "passes what its disk accepts, but is not aligned to its units of "
+            f"{format_size(granularity)}: a little is skipped at each end"
         )
-    return "passes what its disk takes"
+    return "passes what its disk accepts"
 
 
 def _is_limited_by_below(device: BlockDevice, below: Sequence[BlockDevice]) -> bool:
@@ -137,12 +137,15 @@ def _why_none(device: BlockDevice, directory: Path, roots: Roots) -> str:
     suffix = f" ({', '.join(details)})" if details else ""
     volume = volume_of(device, roots.sys)
     if volume is not None:
-        return f"the RAID controller ({volume.driver}) offers none for its volumes{suffix}"
+        return f"the RAID controller ({volume.driver}) offers no discards for its volumes{suffix}"
     if device.transport == "usb":
-        return f"the USB bridge passes none on{suffix}; a udev rule may set provisioning_mode=unmap"
+        return (
+            f"the USB bridge passes no discards{suffix}; a udev rule may set "
+            "provisioning_mode=unmap"
+        )
     if device.rotational:
-        return f"a rotating disk takes none{suffix}"
-    return f"takes no discards: discard_max_bytes is 0{suffix}"
+        return f"a rotating disk accepts no discards{suffix}"
+    return f"accepts no discards: discard_max_bytes is 0{suffix}"
 
 
 def _array(directory: Path, roots: Roots) -> str:
@@ -150,10 +153,10 @@ def _array(directory: Path, roots: Roots) -> str:
     setting = read_text(roots.sys / _ZEROES_PARAMETER)
     if level in _PARITY and setting != "Y":
         return (
-            f"{level} passes none unless raid456.devices_handle_discard_safely=Y "
+            f"{level} passes no discards unless raid456.devices_handle_discard_safely=Y "
             f"(now {setting or 'not known'}): parity needs trimmed blocks to read as zeros"
         )
-    return f"{level} passes none: its members' discard granularity is larger than its stripe"
+    return f"{level} passes no discards: its members' discard granularity is larger than its stripe"
 
 
 def _why_some(device: BlockDevice, directory: Path, roots: Roots) -> str:

@@ -163,7 +163,7 @@ def _pool_is_scheduled(mount: Mount, roots: Roots) -> tuple[Passes, str]:
         text = read_text(roots.etc / path) or ""
         if "trim" in text:
             # Debian's job trims pools all of whose drives are NVMe, or that have its property set.
-            return "yes", f"{off}; /etc/{path} trims, of itself only pools on NVMe drives"
+            return "yes", f"{off}; /etc/{path} trims, by default only pools on NVMe drives"
     return "no", f"{off}, and no cron job trims: only a manual zpool trim discards"
 
 

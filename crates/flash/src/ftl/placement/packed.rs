@@ -116,7 +116,7 @@ impl Packed {
         self.current.scattered |= !self.current.units.is_empty();
     }
 
-    /// Forgets what was in memory, because the power was cut.
+    /// Forgets everything in memory, because the power was cut.
     pub fn power_cut(&mut self) {
         self.record_last();
         self.inactive.clear();

@@ -52,7 +52,7 @@ impl Emptied {
 }
 
 impl UnitStore {
-    /// Superblocks that are free, or will be before collection has to do anything else.
+    /// Superblocks that are free, or will be before collection must do anything else.
     pub fn free_count(&self) -> usize {
         self.superblocks.free_count() + self.emptied.free
     }

@@ -85,7 +85,7 @@ impl SlcCache {
         }
     }
 
-    /// Whether the host goes on writing to it when room is needed.
+    /// Whether the host keeps writing to it when room is needed.
     pub fn folds_while_writing(&self) -> bool {
         self.folding == Folding::WhileWriting
     }

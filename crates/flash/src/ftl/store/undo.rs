@@ -123,7 +123,7 @@ impl Undo {
         self.logs[log].filled = true;
     }
 
-    /// Forgets what was replaced by units in flash at `time`, because its place is reused.
+    /// Forgets content replaced by units in flash at `time`, because its place is reused.
     ///
     /// The model works ahead of the clock while requests wait for the buffer; a power cut before
     /// `time` then takes effect at `time`.
