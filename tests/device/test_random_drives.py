@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from random_drives import random_drive
+from ssdlab.device import Job, run_job
 
 DRIVES = [random_drive(seed) for seed in range(60)]
 
@@ -20,3 +23,17 @@ def test_some_drives_empty_victims_at_once_and_some_fold_while_writing() -> None
     assert 2 <= len(folded) < len(dynamic)
     assert all(drive.get("slc.mode") == "dynamic" for drive in folded)
     assert "folded while writing" in str(folded[0])
+
+
+def test_reads_for_partial_writes_do_not_wait_for_all_programs_of_a_full_buffer() -> None:
+    # Without cache registers a die waits for its transfers: behind the booked transfers of a full
+    # buffer's programs, each read would delay these further, without a bound.
+    drive = random_drive(52000).open()
+    size, written = 2 << 30, 64 << 20
+    run_job(drive, Job("write", length_bytes=size, block_bytes=1 << 20, amount_bytes=size))
+    for seed in range(3):
+        began = drive.now_ns()
+        job = Job("write", pattern="random", length_bytes=size, block_bytes=4096, seed=seed)
+        run_job(drive, replace(job, amount_bytes=written, queue_depth=32))
+    assert drive.counters()["collection_moves"], "the drive collects"
+    assert drive.now_ns() - began < 10e9

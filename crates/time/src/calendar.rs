@@ -1,12 +1,14 @@
 //! `Calendar`: the bookings of a resource that serves one user at a time.
 
+use std::collections::VecDeque;
+
 use crate::Nanos;
 
-/// The number of free gaps that a calendar keeps. Beyond it the earliest gap is dropped.
-const GAPS_MAX: u64 = 48;
-
-/// Size of the ring of gaps: a power of two above `GAPS_MAX`.
+/// Size of the ring of gaps: a power of two.
 const RING: usize = 64;
+
+/// Number of gaps that are removed from a full ring.
+const SWEPT: u64 = 16;
 
 /// A booking, from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,21 @@ pub struct Span {
     pub end: Nanos,
 }
 
+impl Span {
+    /// What a booking leaves of a gap before it, the booking, and what it leaves after it.
+    #[inline]
+    fn split(self, earliest: Nanos, duration: Nanos) -> (Self, Self, Self) {
+        let start = self.start.max(earliest);
+        let end = start + duration;
+        (Self { start: self.start, end: start }, Self { start, end }, Self { start: end, ..self })
+    }
+
+    #[inline]
+    fn is_empty(self) -> bool {
+        self.start >= self.end
+    }
+}
+
 /// A channel or a link: busy until a time, with free gaps before that time.
 ///
 /// A single busy-until time is wrong if bookings are made out of order: a transfer that waits for a
@@ -24,36 +41,57 @@ pub struct Span {
 /// booking leaves, and fills them.
 ///
 /// Modelled: exclusive use, first fit. Not modelled: arbitration time, preemption. Differs from
-/// hardware: a transfer is never split to fit into smaller gaps; beyond 48 gaps the earliest are
-/// dropped, so that the resource looks slightly busier than it is.
+/// hardware: a transfer is never split to fit into smaller gaps.
 #[derive(Clone, Debug)]
 pub struct Calendar {
+    /// No later booking starts before this time.
+    now: Nanos,
     /// The end of the last booking.
     free: Nanos,
-    /// Disjoint gaps before `free`, in order of time; gap number `n` is at index `n % RING`. Gaps
-    /// in the past remain, unused, until they are dropped as the earliest ones.
+    /// The latest of the disjoint gaps before `free`, in order of time; gap number `n` is at index
+    /// `n % RING`. Most bookings fit into one of them.
     gaps: [Span; RING],
-    /// Number of the first gap.
+    /// Number of the first gap in the ring.
     first: u64,
-    /// Number of the last gap, plus one.
+    /// Number of the last gap in the ring, plus one.
     end: u64,
+    /// The gaps before those, if many bookings are made far ahead.
+    early: VecDeque<Span>,
 }
 
 impl Default for Calendar {
     fn default() -> Self {
         let none = Span { start: Nanos::ZERO, end: Nanos::ZERO };
-        Self { free: Nanos::ZERO, gaps: [none; RING], first: 0, end: 0 }
+        Self {
+            now: Nanos::ZERO,
+            free: Nanos::ZERO,
+            gaps: [none; RING],
+            first: 0,
+            end: 0,
+            early: VecDeque::new(),
+        }
     }
 }
 
 impl Calendar {
+    /// Sets the clock: no later booking starts before `now`.
+    #[inline]
+    pub fn advance(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
     /// Books the first free span of `duration` that starts at `earliest` or later.
     #[inline]
     pub fn book(&mut self, earliest: Nanos, duration: Nanos) -> Span {
-        if earliest < self.free
-            && let Some(number) = self.find(earliest, duration)
-        {
-            return self.book_gap(number, earliest, duration);
+        if earliest < self.free {
+            if !self.early.is_empty()
+                && let Some(booked) = self.book_early(earliest, duration)
+            {
+                return booked;
+            }
+            if let Some(number) = self.find(earliest, duration) {
+                return self.book_gap(number, earliest, duration);
+            }
         }
         let start = earliest.max(self.free);
         if start > self.free {
@@ -71,7 +109,7 @@ impl Calendar {
         &mut self.gaps[number as usize % RING]
     }
 
-    /// The first gap with room for the booking. Searched from the back, because most bookings fit
+    /// The first gap in the ring with room for the booking. Searched from the back, because most bookings fit
     /// into one of the last gaps.
     fn find(&self, earliest: Nanos, duration: Nanos) -> Option<u64> {
         let mut number = self.end;
@@ -82,13 +120,33 @@ impl Calendar {
         (number..self.end).find(|number| fits(self.gap(*number)))
     }
 
+    /// Books a span in one of the early gaps; `None` if it fits into none.
+    #[cold]
+    fn book_early(&mut self, earliest: Nanos, duration: Nanos) -> Option<Span> {
+        while self.early.front().is_some_and(|gap| gap.end <= self.now) {
+            self.early.pop_front();
+        }
+        let near = self.early.partition_point(|gap| gap.end < earliest + duration);
+        let index = (near..self.early.len()).find(|index| {
+            let gap = self.early[*index];
+            gap.end >= gap.start.max(earliest) + duration
+        })?;
+        let (before, booked, after) = self.early[index].split(earliest, duration);
+        match (before.is_empty(), after.is_empty()) {
+            (false, false) => {
+                self.early[index] = after;
+                self.early.insert(index, before);
+            }
+            (false, true) => self.early[index] = before,
+            (true, false) => self.early[index] = after,
+            (true, true) => drop(self.early.remove(index)),
+        }
+        Some(booked)
+    }
+
     fn book_gap(&mut self, number: u64, earliest: Nanos, duration: Nanos) -> Span {
-        let gap = self.gap(number);
-        let start = gap.start.max(earliest);
-        let booked = Span { start, end: start + duration };
-        let before = Span { start: gap.start, end: booked.start };
-        let after = Span { start: booked.end, end: gap.end };
-        match (before.start < before.end, after.start < after.end) {
+        let (before, booked, after) = self.gap(number).split(earliest, duration);
+        match (!before.is_empty(), !after.is_empty()) {
             (true, true) => {
                 *self.gap_mut(number) = after;
                 self.insert(number, before);
@@ -100,16 +158,25 @@ impl Calendar {
         booked
     }
 
-    /// Inserts a gap before gap `number`, and drops the earliest if there are too many.
+    /// Inserts a gap before gap `number`.
     fn insert(&mut self, number: u64, gap: Span) {
         for later in (number..self.end).rev() {
             *self.gap_mut(later + 1) = self.gap(later);
         }
         *self.gap_mut(number) = gap;
         self.end += 1;
-        if self.end - self.first > GAPS_MAX {
-            self.first += 1;
+        if (self.end - self.first) as usize == RING {
+            self.sweep();
         }
+    }
+
+    /// Removes the earliest gaps of the ring; keeps those that are not past elsewhere.
+    #[cold]
+    fn sweep(&mut self) {
+        let swept = self.first..self.first + SWEPT;
+        self.first += SWEPT;
+        let gaps = swept.map(|number| self.gap(number)).filter(|gap| gap.end > self.now);
+        self.early.extend(gaps.collect::<Vec<_>>());
     }
 
     fn remove(&mut self, number: u64) {
@@ -122,7 +189,7 @@ impl Calendar {
 
 #[cfg(test)]
 mod tests {
-    use super::{Calendar, GAPS_MAX, Span};
+    use super::{Calendar, Span};
     use crate::Nanos;
 
     fn span(start: u64, end: u64) -> Span {
@@ -162,11 +229,26 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_gap_is_dropped_when_there_are_too_many() {
+    fn gaps_before_many_bookings_are_found() {
         let mut calendar = Calendar::default();
-        for number in 1..=GAPS_MAX + 1 {
+        for number in 1..=1000 {
             calendar.book(Nanos::new(number * 10), Nanos::new(5));
         }
-        assert_eq!(calendar.book(Nanos::ZERO, Nanos::new(5)), span(15, 20));
+        assert_eq!(calendar.book(Nanos::ZERO, Nanos::new(5)), span(0, 5));
+        assert_eq!(calendar.book(Nanos::new(1), Nanos::new(5)), span(5, 10));
+        assert_eq!(calendar.book(Nanos::new(16), Nanos::new(2)), span(16, 18));
+        assert_eq!(calendar.book(Nanos::new(11), Nanos::new(2)), span(18, 20));
+        assert_eq!(calendar.book(Nanos::new(5001), Nanos::new(5)), span(5005, 5010));
+        assert_eq!(calendar.book(Nanos::new(5001), Nanos::new(6)), span(10_005, 10_011));
+    }
+
+    #[test]
+    fn only_gaps_in_the_future_are_kept_beyond_the_ring() {
+        let mut calendar = Calendar::default();
+        for number in 1..=10_000 {
+            calendar.advance(Nanos::new((number - 1) * 10));
+            calendar.book(Nanos::new(number * 10), Nanos::new(5));
+        }
+        assert!(calendar.early.is_empty());
     }
 }

@@ -198,7 +198,9 @@ impl Array {
 
     #[inline]
     fn channel(&mut self, die: u32) -> &mut Calendar {
-        &mut self.channels[self.channel_of_die[die as usize]]
+        let channel = &mut self.channels[self.channel_of_die[die as usize]];
+        channel.advance(self.now);
+        channel
     }
 
     #[inline]

@@ -103,6 +103,7 @@ impl Controller {
     #[inline]
     pub fn execute(&mut self, now: Nanos, request: &Request) -> Nanos {
         self.array.advance(now);
+        self.host.advance(now);
         // Field by field: passing the whole request on would copy it through memory.
         let start = request.lba.bytes();
         let range = ByteRange { start, end: start + request.bytes() };

@@ -29,6 +29,14 @@ impl HostLink {
         }
     }
 
+    /// Sets the clock: no later transfer or command starts before `now`.
+    #[inline]
+    pub fn advance(&mut self, now: Nanos) {
+        for calendar in [&mut self.to_host, &mut self.from_host, &mut self.processor] {
+            calendar.advance(now);
+        }
+    }
+
     /// Occupies the processor for `busy`; returns when it begins with the command.
     #[inline]
     pub fn begin_command(&mut self, now: Nanos, busy: Nanos) -> Nanos {
