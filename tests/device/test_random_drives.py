@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from random_drives import random_drive
 from ssdlab.device import Job, run_job
 
@@ -33,7 +31,15 @@ def test_reads_for_partial_writes_do_not_wait_for_all_programs_of_a_full_buffer(
     run_job(drive, Job("write", length_bytes=size, block_bytes=1 << 20, amount_bytes=size))
     for seed in range(3):
         began = drive.now_ns()
-        job = Job("write", pattern="random", length_bytes=size, block_bytes=4096, seed=seed)
-        run_job(drive, replace(job, amount_bytes=written, queue_depth=32))
+        job = Job(
+            "write",
+            pattern="random",
+            length_bytes=size,
+            block_bytes=4096,
+            amount_bytes=written,
+            queue_depth=32,
+            seed=seed,
+        )
+        run_job(drive, job)
     assert drive.counters()["collection_moves"], "the drive collects"
     assert drive.now_ns() - began < 10e9
