@@ -236,9 +236,45 @@ def test_numbers_of_the_hosts_memory_are_not_the_drives(
 ) -> None:
     warnings = [MeasurementWarning(code, "loop3 has no direct I/O: attach it otherwise.")]
     run = suite(run_of, read_us=20, sequential_mb=9000, warnings=warnings)
-    one = light(make_checkup(run), "speed")
+    checkup = make_checkup(run)
+    one = light(checkup, "speed")
     assert one.colour == "grey"
     assert "the host's memory answered, not the drive (loop3 has no direct I/O" in one.says
+    content = content_of(checkup)
+    assert content.table_warning.startswith("The table does not show the drive: the host's memory")
+
+
+def test_the_doctors_warning_about_trim_counts_also_if_the_hosts_memory_answered(
+    make_checkup: MakeCheckup, run_of: RunOf
+) -> None:
+    cached = [MeasurementWarning("page-cache-below", "loop3 has no direct I/O: attach it.")]
+    run = run_of("trim", {"reaches": found(True)}, warnings=cached)
+    asked_never = light(make_checkup(run, stack="raid1"), "trim")
+    assert (asked_never.colour, asked_never.says[:16]) == ("yellow", "All layers pass ")
+    declared = light(make_checkup(run, stack="laptop_open"), "trim")
+    assert declared.colour == "green"
+    assert "not proved: the host's memory answered" in declared.says
+
+
+def test_files_on_a_buffered_loop_device_are_not_judged(make_checkup: MakeCheckup) -> None:
+    one = light(make_checkup(stack="loop"), "files")
+    assert one.colour == "grey"
+    assert "the host's memory answered" in one.says
+
+
+def test_runs_of_the_table_that_differ_are_named(make_checkup: MakeCheckup, run_of: RunOf) -> None:
+    rows = [
+        {"test": "random 4k x32", "op": op, "mean": 500.0, "error_percent": error}
+        for op, error in (("read", 3.0), ("write", 34.2))
+    ]
+    content = content_of(make_checkup(run_of("suite", {}, rows)))
+    expected = "The table's runs differ from their mean: RND4K Q32T1 write by 34 %."
+    assert content.table_warning == expected
+
+
+def test_an_interrupted_checkup_says_so_first(make_checkup: MakeCheckup) -> None:
+    content = content_of(make_checkup(outcome="interrupted"))
+    assert content.verdict.startswith("Interrupted. ")
 
 
 @pytest.mark.parametrize(

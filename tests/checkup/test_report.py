@@ -35,6 +35,7 @@ def content() -> Content:
             TableRow("SEQ1M Q8T1", 3493.4, 2001.6),
             TableRow("RND4K Q1T1", 83.14, None),
         ],
+        table_warning="",
         notes=[],
         folder="/home/anna/ssdlab-runs/x",
         doctor=None,

@@ -65,6 +65,13 @@ def test_slow_regions_of_a_virtual_disk_are_only_a_note() -> None:
     assert verdicts["aged-regions"].severity == "note"
 
 
+def test_reads_from_the_page_cache_below_a_loop_device_are_no_map() -> None:
+    loop = Device("loop3", "/dev/loop3", "loop", "loop", is_drive=True, direct_io=False)
+    maps = {"aged-regions", "reads-even"}
+    assert not maps & set(_verdicts(_file([9000.0] * 16), drive=loop))
+    assert not maps & set(_verdicts(_file([9000.0] * 12 + [900.0] * 8), drive=loop))
+
+
 def test_too_few_pieces_give_no_verdict() -> None:
     assert not {"aged-regions", "reads-even"} & set(_verdicts(_file([500.0, 50.0])))
     few = [_file([500.0] * 4) for _ in range(3)]

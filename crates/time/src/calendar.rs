@@ -109,8 +109,8 @@ impl Calendar {
         &mut self.gaps[number as usize % RING]
     }
 
-    /// The first gap in the ring with room for the booking. Searched from the back, because most bookings fit
-    /// into one of the last gaps.
+    /// The first gap in the ring with room for the booking. Searched from the back, because most
+    /// bookings fit into one of the last gaps.
     fn find(&self, earliest: Nanos, duration: Nanos) -> Option<u64> {
         let mut number = self.end;
         while number > self.first && self.gap(number - 1).end >= earliest + duration {

@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from ssdlab.doctor.checks.files import reference_mib_per_s
+from ssdlab.doctor.checks.verdict import is_buffered_loop
 from ssdlab.errors import UsageError
 from ssdlab.input_files import read_bytes
 from ssdlab.records import write_whole
@@ -139,7 +140,7 @@ def entry_of(snapshot: Snapshot, drive: Device, when: datetime) -> Entry:
         for name in Entry.__struct_fields__
         if health is not None and hasattr(health, name)
     }
-    alone = len(snapshot.drives) == 1
+    alone = len(snapshot.drives) == 1 and not any(map(is_buffered_loop, snapshot.devices))
     celsius = drive.temperature_c
     return Entry(
         when=when.astimezone(UTC).isoformat(timespec="seconds"),

@@ -25,6 +25,8 @@ NO_WARNINGS: frozenset[str] = frozenset()
         (Probe(400, 60, 420), "protected", "protected"),
         (Probe(400, 60, 420), "unknown", None),  # slow even with nothing to flush
         (Probe(5, 900, 6), "unknown", None),  # the write itself waited
+        (Probe(40, 20, 2990, 2800), "unknown", "volatile"),
+        (Probe(40, 20, 2990, 10), "volatile", None),  # half of the flushes took 80 us
     ],
 )
 def test_flushes_that_wait_for_flash_mean_volatile_and_otherwise_the_claim_decides(
@@ -56,6 +58,19 @@ def test_ignores_flush_is_called_a_suspicion_and_names_the_witness() -> None:
     finding = class_of(Probe(5, 11, 6), "volatile", SOURCE, NO_WARNINGS)
     assert "suspicion" in finding.why
     assert "ssdlab witness" in finding.why
+
+
+def test_the_reason_names_the_time_that_the_flush_is_compared_with() -> None:
+    why = class_of(Probe(60, 20, 117), "unknown", "", NO_WARNINGS).why
+    assert "ordinary flash takes at least 160 us to program" in why
+    why = class_of(Probe(5, 9, 6), "unknown", "", NO_WARNINGS).why
+    assert "even the fastest flash takes 75 us to program" in why
+
+
+def test_flushes_that_vary_more_than_they_differ_show_nothing() -> None:
+    finding = class_of(Probe(40, 20, 2990, 10), "unknown", "", NO_WARNINGS)
+    assert "in a quarter of the repeats the two differ too little" in finding.why
+    assert "idle machine" in finding.why
 
 
 def test_without_barriers_there_is_no_class() -> None:

@@ -22,8 +22,13 @@ def lights(checkup: Checkup) -> list[Light]:
     return sorted(made, key=lambda light: COLOURS.index(light.colour))
 
 
-def verdict(found: list[Light]) -> str:
+def verdict(found: list[Light], *, is_complete: bool = True) -> str:
     """The answer in few words: all right or not, the number of lights, and the worst one."""
+    interrupted = "" if is_complete else "Interrupted. "
+    return f"{interrupted}{_answer(found)}"
+
+
+def _answer(found: list[Light]) -> str:
     counts = {colour: sum(light.colour == colour for light in found) for colour in COLOURS}
     grey = ", ".join(light.title for light in found if light.colour == "grey")
     unmeasured = f" Not measured: {grey}." if grey else ""

@@ -70,10 +70,13 @@ _NOT_THE_DRIVE: Final = ("page-cache-below", "page-cache", "link-speed")
 """Warnings that a cache of the host answered, so that the numbers are not the drive's."""
 
 
+MEMORY_ANSWERED: Final = "the host's memory answered, not the drive"
+
+
 def why_not_the_drive(run: Run) -> str:
     """The warning that the numbers of a run are not the drive's; "" if they are."""
     for code in _NOT_THE_DRIVE:
         for warning in run.result.warnings:
             if warning.code == code:
-                return f"the host's memory answered, not the drive ({warning.sentence.rstrip('.')})"
+                return f"{MEMORY_ANSWERED} ({warning.sentence.rstrip('.')})"
     return ""

@@ -89,6 +89,8 @@ def _light_of_run(
     code: str, checkup: Checkup, make: Callable[[Checkup, Run], Light], run: Run
 ) -> Light:
     if why := why_not_the_drive(run):
+        if code == "trim":
+            return _declared_trim(checkup, why)
         return _grey(code, checkup, why, do=f"ssdlab doctor {place(checkup)}")
     if code != "trim" and any(one.code == "rotational" for one in run.result.warnings):
         return _grey(code, checkup, "it reports that it rotates, and the limits are those of SSDs")
@@ -268,12 +270,12 @@ def _trim_verdicts(checkup: Checkup) -> list[Verdict]:
     return [verdict for verdict in found if is_about_trim(verdict)]
 
 
-def _declared_trim(checkup: Checkup) -> Light:
-    """TRIM by what the layers declare, if the experiment could not prove it."""
+def _declared_trim(checkup: Checkup, unproved: str = "") -> Light:
+    """TRIM by what the layers declare, if the experiment could not prove it (`unproved`: why)."""
     declared: list[Verdict] = _trim_verdicts(checkup)
     run = checkup.runs.get("trim")
     reaches = None if run is None else run.result.findings.get("reaches")
-    why = reaches.why if reaches is not None else checkup.record.why_not.get("trim", "")
+    why = unproved or (reaches.why if reaches else checkup.record.why_not.get("trim", ""))
     needs_root = (
         run is not None
         and not checkup.record.as_root

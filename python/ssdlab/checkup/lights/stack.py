@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ssdlab.checkup.lights.light import Colour, Light, not_measured, place, worst
+from ssdlab.checkup.lights.light import (
+    MEMORY_ANSWERED,
+    Colour,
+    Light,
+    not_measured,
+    place,
+    worst,
+)
 from ssdlab.checkup.record import Checkup
 from ssdlab.doctor.checks import SEVERITIES, Verdict
 from ssdlab.doctor.examine import FILE_BYTES_MIN
@@ -119,6 +126,8 @@ def _files(checkup: Checkup, report: Report) -> Light:
     if (aged := by_code.get("aged-regions")) is not None:
         says = f"{aged.says} On a virtual disk the host may be the cause."
         return Light(code, title, "yellow", says, aged.evidence, again, DOCTOR)
+    if any(one.code == "loop-buffered" for one in report.verdicts):
+        return not_measured(code, title, MEMORY_ANSWERED, DOCTOR, again)
     large = [file for file in report.stack.files if file.size_bytes >= FILE_BYTES_MIN]
     why = f"there is no file of {format_size(FILE_BYTES_MIN)} or more to read"
     if large:

@@ -26,6 +26,7 @@ _COLOURS: Final = {"red": "aged", "yellow": "run4", "green": "run2", "grey": "fi
 _ROWS_TOP, _ROW, _GAP = 178, 84, 10
 _NAME_WIDTH, _CELL_WIDTH = 150, 262
 _LIGHTS_LEFT: Final = 790
+_WARNING_LENGTH: Final = 150
 _DRIVE_LENGTH: Final = 74
 """Characters of the drive's name that fit on a line."""
 
@@ -63,7 +64,10 @@ def _paint(content: Content, figure: Figure) -> None:
     _paint_head(content, pane)
     for number, row in enumerate(content.measures):
         _paint_row(pane, _ROWS_TOP + number * (_ROW + _GAP), row.test, row)
-    if not content.measures:
+    below = content.table_warning or "The bars have a logarithmic scale."
+    if content.measures:
+        _text(pane, _MARGIN, HEIGHT - 64, below[:_WARNING_LENGTH], 13, "muted")
+    else:
         _text(pane, _MARGIN, _ROWS_TOP + 60, "Speed was not measured.", 20, "muted")
     for number, light in enumerate(content.lights):
         y = _ROWS_TOP + 16 + number * 44
@@ -71,9 +75,9 @@ def _paint(content: Content, figure: Figure) -> None:
         _text(pane, _LIGHTS_LEFT + 26, y, light.title, 19)
         word = "not measured" if light.colour == "grey" else light.colour
         _text(pane, WIDTH - _MARGIN, y, word, 15, "muted", ha="right")
-    _text(pane, _MARGIN, HEIGHT - 40, f"ssdlab {content.ssdlab} checkup", 15, "muted")
+    _text(pane, _MARGIN, HEIGHT - 34, f"ssdlab {content.ssdlab} checkup", 15, "muted")
     kind = "twin, virtual time" if content.virtual else when(content).partition(",")[0]
-    _text(pane, WIDTH - _MARGIN, HEIGHT - 40, kind, 15, "muted", ha="right")
+    _text(pane, WIDTH - _MARGIN, HEIGHT - 34, kind, 15, "muted", ha="right")
 
 
 def _paint_head(content: Content, pane: Axes) -> None:

@@ -8,21 +8,27 @@ from typing import Final
 import msgspec
 
 from ssdlab.checkup.lights import Light, lights, verdict, was_busy
+from ssdlab.checkup.lights.light import MEMORY_ANSWERED, why_not_the_drive
 from ssdlab.checkup.parts import USUAL_SIZES
 from ssdlab.checkup.record import Checkup
 from ssdlab.checkup.table import TableRow, table
 from ssdlab.doctor.report import Report
+from ssdlab.experiments.suite.analysis import CRYSTALDISKMARK
 from ssdlab.records import Result
 from ssdlab.report.identity import summary
 from ssdlab.snapshot import Device
 from ssdlab.units import format_duration, format_size
 from ssdlab.wording import UNKNOWN, plain
 
+UNSTEADY_PERCENT: Final = 15
+"""A mean absolute deviation of a test's runs above which its mean says little."""
+
 
 class Content(msgspec.Struct, frozen=True):
     """The JSON object of `ssdlab checkup`.
 
-    `lights` has the worst first. `measures` is CrystalDiskMark's table. `doctor` is what `ssdlab
+    `lights` has the worst first. `measures` is CrystalDiskMark's table; `table_warning` says why
+    its numbers may not be the drive's, "" if they are. `doctor` is what `ssdlab
     doctor --json` prints, None for a twin; `runs` are the results of the experiments. `notes` say
     what limited the checkup.
     """
@@ -37,6 +43,7 @@ class Content(msgspec.Struct, frozen=True):
     verdict: str
     lights: list[Light]
     measures: list[TableRow]
+    table_warning: str
     notes: list[str]
     folder: str
     doctor: Report | None
@@ -59,9 +66,10 @@ def content_of(checkup: Checkup) -> Content:
         started=record.started,
         duration_s=record.duration_s,
         outcome=record.outcome,
-        verdict=verdict(found),
+        verdict=verdict(found, is_complete=checkup.is_complete),
         lights=found,
         measures=table(checkup),
+        table_warning=_table_warning(checkup),
         notes=_notes(checkup),
         folder=str(checkup.folder),
         doctor=checkup.doctor,
@@ -84,6 +92,22 @@ def _describe(drive: Device) -> str:
     kind = [drive.transport] if model else []
     size = [] if drive.size_bytes is None else [format_size(drive.size_bytes)]
     return plain(", ".join([model or f"{drive.transport} disk", *kind, *size]))
+
+
+def _table_warning(checkup: Checkup) -> str:
+    run = checkup.runs.get("suite")
+    if run is None or not run.result.measures:
+        return ""
+    if why_not_the_drive(run):
+        return f"The table does not show the drive: {MEMORY_ANSWERED}."
+    names = {(row["test"], row["op"]): row.get("error_percent") for row in run.result.measures}
+    differ = [
+        f"{name} {op} by {names[test, op]:.0f} %"
+        for test, name in CRYSTALDISKMARK.items()
+        for op in ("read", "write")
+        if (names.get((test, op)) or 0) >= UNSTEADY_PERCENT
+    ]
+    return f"The table's runs differ from their mean: {', '.join(differ)}." if differ else ""
 
 
 _AS_ROOT: Final = "Not run as root: health, and the proof that TRIM arrives, need it."

@@ -32,7 +32,7 @@ def render(content: Content, console: Console) -> None:
     console.print()
     if content.measures:
         print_table(_table(content), console)
-    for note in content.notes:
+    for note in filter(None, (content.table_warning, *content.notes)):
         console.print(Padding(Text(plain(note), "dim"), (0, 0, 0, 1)))
     _print_end(content, console)
 
@@ -87,7 +87,7 @@ def _table(content: Content) -> Table:
 
 def _print_end(content: Content, console: Console) -> None:
     folder = shlex.quote(plain(content.folder))
-    if content.notes:
+    if content.notes or content.table_warning:
         console.print()
     again = f"ssdlab checkup --recorded {folder} --html checkup.html --card checkup.png"
     for line in (

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ssdlab.doctor.checks.verdict import Verdict, device_label, experiment_target, is_rotating
+from ssdlab.doctor.checks.verdict import (
+    Verdict,
+    device_label,
+    experiment_target,
+    is_buffered_loop,
+    is_rotating,
+)
 from ssdlab.snapshot import Device, Snapshot
 from ssdlab.storage_stack.resync import REDUNDANT
 
@@ -249,7 +255,7 @@ def _paths(device: Device) -> Iterator[Verdict]:
 
 
 def _loop(snapshot: Snapshot, device: Device) -> Iterator[Verdict]:
-    if device.transport == "loop" and device.direct_io is False:
+    if is_buffered_loop(device):
         yield Verdict(
             code="loop-buffered",
             severity="note",

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from ssdlab.doctor.checks.verdict import Severity, Verdict, experiment_target, is_hardware
+from ssdlab.doctor.checks.verdict import (
+    Severity,
+    Verdict,
+    experiment_target,
+    is_buffered_loop,
+    is_hardware,
+)
 from ssdlab.snapshot import File, Piece, Snapshot
 from ssdlab.units import format_size
 
@@ -119,8 +125,8 @@ def regions(file: File, reference: float) -> list[Region]:
 
 def _map(snapshot: Snapshot) -> Iterator[Verdict]:
     reference = reference_mib_per_s(snapshot.files)
-    if reference is None:
-        return
+    if reference is None or any(map(is_buffered_loop, snapshot.devices)):
+        return  # too little was read, or the page cache of a backing file answered
     disturbed = any(map(is_unsteady, snapshot.files))  # the cause may have affected all files
     slow = [] if disturbed else [file for file in snapshot.files if _is_slow(file, reference)]
     for file in slow:

@@ -53,6 +53,11 @@ def is_rotating(device: Device) -> bool:
     return bool(device.rotational) and device.transport not in _VIRTUAL
 
 
+def is_buffered_loop(device: Device) -> bool:
+    """Whether it is a loop device whose reads the page cache of its backing file may answer."""
+    return device.transport == "loop" and device.direct_io is False
+
+
 def is_hardware(device: Device) -> bool:
     """Whether it is a physical drive of this machine and not known to rotate."""
     return device.is_drive and device.transport not in _VIRTUAL and not is_rotating(device)

@@ -52,16 +52,26 @@ _WRITE, _FLUSH = 1, 3  # values of the column `op`
 
 @dataclass(frozen=True)
 class Probe:
-    """Median times of a flush with nothing to flush, of a write, and of the flush after it."""
+    """Median times of a flush with nothing to flush, of a write, and of the flush after it.
+
+    `least_extra_us` is the lower quartile of the flush after a write, less the upper quartile of
+    the flush with nothing to flush; None if not known.
+    """
 
     empty_us: float
     write_us: float
     flush_us: float
+    least_extra_us: float | None = None
 
     @property
     def extra_us(self) -> float:
         """Additional time of a flush that has a write to make durable."""
         return self.flush_us - self.empty_us
+
+    @property
+    def varies(self) -> bool:
+        """Whether flushes with and without something to flush take too similar times to compare."""
+        return self.least_extra_us is not None and self.least_extra_us < PROGRAM_US
 
 
 @dataclass(frozen=True)
@@ -200,7 +210,8 @@ def probe_of(evidence: Evidence) -> Probe | None:
     write, flush = (
         quantile(*_latency(evidence, written, op), 0.5) / 1000 for op in (_WRITE, _FLUSH)
     )
-    return Probe(statistics.median(empty), write, flush)
+    low = quantile(*_latency(evidence, written, _FLUSH), 0.25) / 1000
+    return Probe(statistics.median(empty), write, flush, low - float(np.quantile(empty, 0.75)))
 
 
 def burst_of(evidence: Evidence, probe: Probe) -> Burst | None:
@@ -243,18 +254,15 @@ def class_of(
     if "no-barrier" in warnings:
         return _class(None, f"{times}, but with barriers off the file system sends no flushes")
     if probe.extra_us >= PROGRAM_US:
-        why = f"{times}: the flush waited for flash"
-        if claim == "protected":
-            why += f", although the cache is protected according to {source} (try hdparm -W 0)"
-        return _class("volatile", why)
+        return _waited(probe, times, claim, source)
     if claim == "protected":
         why = f"{times}: the flush did not wait for flash; the cache is protected according to"
         return _class("protected", f"{why} {source}")
     if max(probe.write_us, probe.flush_us) < ORDINARY_PROGRAM_US:
-        why = (
-            f"{times}: no flash can be programmed that fast ({PROGRAM_US:.0f} us), so the write "
-            "was still in memory"
-        )
+        least = f"ordinary flash takes at least {ORDINARY_PROGRAM_US:.0f} us to program"
+        if max(probe.write_us, probe.flush_us) < PROGRAM_US:
+            least = f"even the fastest flash takes {PROGRAM_US:.0f} us to program"
+        why = f"{times}: {least}, so the write was still in memory"
     elif burst is not None:
         why = (
             f"{times}; {format_size(burst.size)} were written in {_time(burst.write_us)} and "
@@ -272,6 +280,17 @@ def class_of(
         f"is protected: give --data-sheet; {WITNESS}"
     )
     return _class(UNDECIDED, why)
+
+
+def _waited(probe: Probe, times: str, claim: str, source: str) -> Finding:
+    """The class if a flush after a write takes longer than one with nothing to flush."""
+    if probe.varies:
+        why = f"{times}, but in a quarter of the repeats the two differ too little to tell"
+        return _class(None, f"{why}: repeat it on an idle machine; {WITNESS}")
+    why = f"{times}: the flush waited for flash"
+    if claim == "protected":
+        why += f", although the cache is protected according to {source} (try hdparm -W 0)"
+    return _class("volatile", why)
 
 
 def _class(name: str | None, why: str) -> Finding:
