@@ -99,14 +99,22 @@ packages() {
 # The output of maturin and pip is shown only if the build fails.
 native() {
     say "building the native module (release; the first time takes minutes)"
-    local log
+    local log counter
     log=$(mktemp)
+    while sleep 30 >/dev/null 2>&1; do # a sleep that outlives this loop holds no pipe open
+        say "$(grep -c Compiling "$log") crates compiled so far"
+    done &
+    counter=$!
+    # shellcheck disable=SC2064 # the number of this loop, also if the build is interrupted
+    trap "kill $counter 2>/dev/null" EXIT
     if ! PIP_CONSTRAINT=constraints.txt PIP_QUIET=1 VIRTUAL_ENV="$PWD/.venv" \
-        .venv/bin/maturin develop --release --quiet >"$log" 2>&1; then
+        .venv/bin/maturin develop --release >"$log" 2>&1; then
         cat "$log" >&2
         rm -f "$log"
         die "the native module could not be built: see the output above"
     fi
+    kill "$counter" 2>/dev/null || true
+    trap - EXIT
     rm -f "$log"
 }
 

@@ -15,8 +15,9 @@ from types import SimpleNamespace
 import pytest
 from forked import Program
 
+from ssdlab.attach.remains import free_socket
 from ssdlab.cli import serve
-from ssdlab.cli.serve import Lateness, _free_socket
+from ssdlab.cli.serve import Lateness
 from ssdlab.errors import UsageError
 
 Refused = Callable[..., str]
@@ -198,12 +199,13 @@ def test_only_the_socket_of_a_killed_server_is_replaced(
     with socketlib.socket(socketlib.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
-        assert f"{option} {path} exists; give another path, or remove it" in refused(*words)
-    _free_socket(option, path)
+        message = refused(*words)
+        assert f"{option} {path} is the socket of a running server; give another path" in message
+    free_socket(option, path)
     assert not path.exists()
     path.touch()
-    with pytest.raises(UsageError, match="exists; give another path"):
-        _free_socket(option, path)
+    with pytest.raises(UsageError, match="exists and is not a socket"):
+        free_socket(option, path)
     assert path.exists()
 
 

@@ -1,6 +1,7 @@
 """A Sphinx extension that inserts generated references and shortens titles in the page list.
 
-`<!-- generated: NAME -->` on a line of its own is replaced by the output of `PARTS[NAME]`.
+`<!-- generated: NAME -->` on a line of its own is replaced by the output of `PARTS[NAME]`, with the
+line in italics after it, which is for readers of a checkout.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from docutils import nodes
 from pages import columns, profile_keys, python, statuses, studio, verbs
 from ssdlab.studio import SCENES
 
-_PLACE = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
+_PLACE = re.compile(r"^<!-- generated: ([a-z-]+) -->(?:\n\*.*\*)?$", re.MULTILINE)
 _AFTER_COLLECTORS: Final = 900
 PARTS: Final[dict[str, Callable[[], str]]] = {
     "verbs": verbs.markdown,

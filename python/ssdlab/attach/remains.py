@@ -1,8 +1,9 @@
-"""What `serve --mount` leaves at its directory if it is killed: found, and undone if it is dead."""
+"""What a killed server leaves: its sockets, and at its directory what `serve --mount` made."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import socket
@@ -37,14 +38,7 @@ class Remains:
     @property
     def is_served(self) -> bool:
         """Whether its server still listens."""
-        if self.socket is None:
-            return False
-        with socket.socket(socket.AF_UNIX) as client:
-            try:
-                client.connect(str(self.socket))
-            except OSError:
-                return False
-        return True
+        return self.socket is not None and _connect(self.socket) == 0
 
     def remove(self, say: Callable[[str], None]) -> None:
         """Unmounts it, detaches the loop device and ends nbdfuse.
@@ -65,6 +59,9 @@ class Remains:
         unmount_folder(self.folder)
         with contextlib.suppress(OSError):
             self.folder.rmdir()
+        if self.socket is not None:
+            for path in (self.socket, Path(f"{self.socket}.control")):
+                path.unlink(missing_ok=True)
         say(
             f"{self.directory} was still mounted from a twin whose server was killed: unmounted "
             f"it, and detached {self.node}"
@@ -104,6 +101,29 @@ def find_remains(directory: Path) -> Remains | None:
         return None
     device = os.makedev(mount.major, mount.minor)
     return Remains(point, device, node, folder, _socket_of(folder))
+
+
+def free_socket(option: str, path: Path) -> None:
+    """Removes the socket of a server that was killed, so that a new one can be made there.
+
+    Raises:
+        UsageError: a server listens on it, or it is not a socket; `option` is what named it.
+    """
+    if path.is_socket():
+        if _connect(path) != errno.ECONNREFUSED:
+            raise UsageError(
+                f"{option} {path} is the socket of a running server; give another path, or end "
+                "that server with Ctrl-C"
+            )
+        path.unlink()
+    elif path.exists():
+        raise UsageError(f"{option} {path} exists and is not a socket; give another path")
+
+
+def _connect(path: Path) -> int:
+    """0 if a server listens on a socket, otherwise an error number."""
+    with socket.socket(socket.AF_UNIX) as client:
+        return client.connect_ex(str(path))
 
 
 def _socket_of(folder: Path) -> Path | None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import ipaddress
 import shlex
-import socket
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +38,8 @@ LATENESS_ANSWERS_MIN: Final = 100
 """Fewer replies say little about the machine."""
 
 UnixSocket = Annotated[
-    Path | None, typer.Option(help="NBD: listen on this Unix socket, which must not exist.")
+    Path | None,
+    typer.Option(help="NBD: listen on this Unix socket; that of a killed server is replaced."),
 ]
 TcpAddress = Annotated[
     str | None,
@@ -264,13 +263,10 @@ def _control_path(control: Path | None, unix: Path | None) -> str | None:
 
 
 def _free_socket(option: str, path: Path) -> None:
-    """Removes the socket of a server that was killed; refuses any other file."""
-    if path.is_socket():
-        with socket.socket(socket.AF_UNIX) as client:
-            if client.connect_ex(str(path)) == errno.ECONNREFUSED:
-                path.unlink()
     if path.exists():
-        raise UsageError(f"{option} {path} exists; give another path, or remove it")
+        from ssdlab.attach.remains import free_socket
+
+        free_socket(option, path)
 
 
 def _data_file(file: str) -> str:
