@@ -299,7 +299,7 @@ def _sentence(part: Part, findings: dict[str, Finding], caveat: str) -> str:
     if counted is not None and isinstance(counted.value, float):
         more.append(f"write amplification {counted.value:.3g}")
     if spare is not None and isinstance(spare.value, float):
-        more.append(f"{spare.value:.3g} % of the flash is hidden spare")
+        more.append(f"{spare.value:.3g} % of the flash is effective spare")
     if gain is not None and isinstance(gain.value, float):
         more.append(f"{gain.value:.3g} times that rate with the most spare")
     return "; ".join((start, *more)) + "."

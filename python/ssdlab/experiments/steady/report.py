@@ -176,12 +176,15 @@ def _method(run: Run) -> Method:
         f"Steady state: the rates of the last {WINDOW} rounds differ by at most 20 % and their "
         "trend by at most 10 %, the rate did not change during the second half of the writes, and "
         "the window began after twice the region, spare and caches together were written. WAF is "
-        "flash writes per host write. Hidden spare is hidden / all flash, overprovisioning is the "
-        "same flash / visible capacity."
+        "flash writes per host write. Effective spare is hidden / all flash, overprovisioning is "
+        "the same flash / visible capacity."
     )
     pitfalls = [
         "Not steady is a valid result: the load may have cycles longer than the run.",
-        "The measured spare is the part that accepts data, without garbage collection's reserve.",
+        (
+            "The effective spare is the hidden flash that accepts data. A profile's spare is larger: it "
+            "includes what garbage collection keeps in reserve, 1 to 2 % of a small twin."
+        ),
     ]
     if not run.manifest.virtual:
         pitfalls.append(
@@ -196,7 +199,7 @@ _FINDINGS: Final = {
     "iops_cv": "Coefficient of variation of the rate",
     "waf": "Write amplification",
     "waf_curve": "Write amplification from the curve alone",
-    "hidden_spare": "Hidden spare (hidden / all)",
+    "hidden_spare": "Effective spare (hidden / all)",
     "overprovisioning": "Overprovisioning (hidden / visible)",
     "fresh_iops": "Fresh rate",
     "spare_gain": "Gain with the most spare",
