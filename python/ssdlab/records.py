@@ -12,6 +12,7 @@ result.json               measures, findings, verdict, warnings: the output of `
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 import secrets
 from collections.abc import Mapping
@@ -250,10 +251,14 @@ def make_folder(results: Path, name: str) -> Path:
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        reason = error.strerror
+        is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        advice = (
+            "free some space there, or give --out a directory on another file system"
+            if is_full
+            else "give --out a directory with write permission"
+        )
         raise UsageError(
-            f"{results}: no run folder can be created there ({reason}); give --out a directory "
-            "with write permission"
+            f"{results}: no run folder can be created there ({error.strerror}); {advice}"
         ) from error
     return folder
 
