@@ -239,6 +239,15 @@ def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None
             make_folder(results, "name")
 
 
+def test_a_folder_without_a_result_says_how_to_resume_the_run(folder: Path) -> None:
+    (folder / "result.json").unlink()
+    with pytest.raises(UsageError, match=re.escape(f"ssdlab run resume {folder}")):
+        read_run(folder)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(UsageError, match="give a folder that `ssdlab run` created"):
+        read_run(folder)
+
+
 def test_no_room_for_a_run_folder_asks_for_space_instead_of_permission(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
