@@ -163,7 +163,12 @@ def test_the_twin_of_a_model_is_found_and_a_virtual_disk_is_refused(
     assert (
         "no twin of this model is shipped. The most similar is samsung-980-pro." in relative.stdout
     )
-    assert "none is similar" in ssdlab("twin", "for", "--model", "Frobnicator 9").stdout
+    unknown = ssdlab("twin", "for", "--model", "Frobnicator 9").stdout
+    assert "none is similar" in unknown
+    assert not any(name in unknown for name in profiles.names())
+    crucial = ssdlab("twin", "for", "--model", "Crucial MX500").stdout
+    assert "micron-5200-eco" in crucial
+    assert "intel" not in crucial, "nothing in common with the drive"
     [drive] = json.loads(ssdlab("twin", "for", "--model", "XG5 1TB", "--json").stdout)["drives"]
     assert (drive["capacity_bytes"], len(drive["twins"])) == (10**12, len(profiles.names()) - 1)
     assert "give either a drive" in refused("twin", "for")
