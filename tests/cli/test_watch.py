@@ -64,6 +64,21 @@ def test_late_answers_are_shown_while_a_twin_with_a_pace_runs() -> None:
     assert "replies more than 20 us late │ 96.0%" in late
 
 
+def test_the_range_of_a_byte_rate_has_the_unit_of_the_rate() -> None:
+    rates = (27_610_702, 544_653_032)
+    samples = []
+    for rate in rates:
+        sample = _sample()
+        reads = msgspec.structs.replace(sample.read, bytes_rate=rate)
+        samples.append(msgspec.structs.replace(sample, read=reads))
+    text = io.StringIO()
+    Console(file=text, width=100).print(table(samples))
+    assert "26.33 MiB to 519.4 MiB" in text.getvalue()
+    assert "27,610,702" not in text.getvalue()
+    assert "the last 2 samples" in text.getvalue()
+    assert "the last sample" in _shown(samples[0])
+
+
 def test_a_curve_names_its_largest_value() -> None:
     assert curve([0, 1234.5]) == " █ 0 to 1,234"
     assert curve([15_090.4]) == "█ 15,090"

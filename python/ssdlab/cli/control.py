@@ -15,7 +15,7 @@ from ssdlab.cli import live
 from ssdlab.cli.live import Every, JsonLines, Listen, LiveOptions, Once, Prometheus
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
-from ssdlab.units import format_size, parse_size
+from ssdlab.units import parse_size
 
 if TYPE_CHECKING:
     from ssdlab.device import Control, Sample, Watcher
@@ -180,7 +180,9 @@ def table(samples: list[Sample]) -> Table:
     for name in ("read", "write", "flush"):
         now = getattr(last, name)
         if name != "flush":
-            result.add_row(f"{name} bytes per second", format_size(round(now.bytes_rate)), "")
+            moved = [getattr(sample, name).bytes_rate for sample in samples]
+            sizes = live.curve(moved, live.format_rate)
+            result.add_row(f"{name} bytes per second", live.format_rate(now.bytes_rate), sizes)
         latencies = [getattr(sample, name).p99_us for sample in samples]
         result.add_row(f"{name} latency, median", live.format_us(now.p50_us), "")
         result.add_row(f"{name} latency, p99", live.format_us(now.p99_us), live.curve(latencies))

@@ -114,8 +114,8 @@ def _add_latencies(result: Table, name: str, samples: list[DriveSample]) -> None
     now = getattr(samples[-1], name)
     if name != "flush":
         moved = [getattr(sample, name).bytes_rate for sample in samples]
-        size = format_size(round(now.bytes_rate))
-        result.add_row(f"{name} bytes per second", size, live.curve(moved).partition(" up to")[0])
+        size, sizes = live.format_rate(now.bytes_rate), live.curve(moved, live.format_rate)
+        result.add_row(f"{name} bytes per second", size, sizes)
     means = [getattr(sample, name).mean_us for sample in samples]
     result.add_row(f"{name} latency, mean", live.format_us(now.mean_us), live.curve(means))
     if now.p99_us is not None:
