@@ -182,13 +182,13 @@ def table(samples: list[Sample]) -> Table:
         if name != "flush":
             moved = [getattr(sample, name).bytes_rate for sample in samples]
             sizes = live.curve(moved, live.format_rate)
-            result.add_row(f"{name} bytes per second", live.format_rate(now.bytes_rate), sizes)
+            result.add_row(f"{name} bytes/s", live.format_rate(now.bytes_rate), sizes)
         latencies = [getattr(sample, name).p99_us for sample in samples]
-        result.add_row(f"{name} latency, median", live.format_us(now.p50_us), "")
-        result.add_row(f"{name} latency, p99", live.format_us(now.p99_us), live.curve(latencies))
+        result.add_row(f"{name} p50", live.format_us(now.p50_us), "")
+        result.add_row(f"{name} p99", live.format_us(now.p99_us), live.curve(latencies))
     wafs = [sample.waf for sample in samples]
-    result.add_row("write amplification", live.format_factor(last.waf), live.curve(wafs))
-    result.add_row("since the drive was new", live.format_factor(last.waf_ever), "")
+    result.add_row("WAF", live.format_factor(last.waf), live.curve(wafs))
+    result.add_row("WAF, ever", live.format_factor(last.waf_ever), "")
     queues = [sample.in_flight for sample in samples]
     result.add_row("queue", f"{last.in_flight}", live.curve(queues))
     if last.counters.get("paced_answers"):

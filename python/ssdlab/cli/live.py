@@ -123,7 +123,7 @@ def add_rates(table: Table, samples: Sequence[Any]) -> None:
         table.add_column(column, justify="right" if column == "now" else "left")
     for name, plural in NAMES.items():
         rates = [getattr(sample, name).rate for sample in samples]
-        table.add_row(f"{plural} per second", f"{rates[-1]:,.0f}", curve(rates))
+        table.add_row(f"{plural}/s", f"{rates[-1]:,.0f}", curve(rates))
 
 
 def _last(count: int) -> str:
