@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from datetime import UTC, datetime
@@ -236,6 +237,27 @@ def test_a_results_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None
     for results in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(UsageError, match="no run folder can be created there"):
             make_folder(results, "name")
+
+
+def test_a_folder_without_a_result_says_how_to_resume_the_run(folder: Path) -> None:
+    (folder / "result.json").unlink()
+    with pytest.raises(UsageError, match=re.escape(f"ssdlab run resume {folder}")):
+        read_run(folder)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(UsageError, match="give a folder that `ssdlab run` created"):
+        read_run(folder)
+
+
+def test_no_room_for_a_run_folder_asks_for_space_instead_of_permission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(UsageError, match="free some space there, or give --out") as refusal:
+        make_folder(tmp_path, "one")
+    assert "permission" not in str(refusal.value)
 
 
 def test_a_full_file_system_is_an_error_and_leaves_no_partial_files(

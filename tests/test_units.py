@@ -3,7 +3,14 @@
 import pytest
 
 from ssdlab.errors import UsageError
-from ssdlab.units import exact_size, format_duration, format_size, parse_duration, parse_size
+from ssdlab.units import (
+    exact_size,
+    format_duration,
+    format_size,
+    nearest_multiples,
+    parse_duration,
+    parse_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -132,3 +139,17 @@ def test_a_formatted_duration_can_be_parsed(seconds: float) -> None:
 def test_an_exact_size_is_read_back_unchanged(size_bytes: int, text: str) -> None:
     assert exact_size(size_bytes) == text
     assert parse_size(text) == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("bounds", "text"),
+    [
+        ((10**9, 1 << 20), "953MiB or 954MiB"),
+        ((10**9, 8 << 20, 64 << 20), "952MiB or 960MiB"),
+        ((10**6, 1 << 20, 16 << 20), "16MiB"),
+        ((10**9, 1 << 20, 16 << 20, 100 << 20), "100MiB"),
+        ((10**9, 1 << 20, 16 << 20, 15 << 20), ""),
+    ],
+)
+def test_the_nearest_multiples_are_within_the_limits(bounds: tuple[int, ...], text: str) -> None:
+    assert nearest_multiples(*bounds) == text

@@ -12,8 +12,10 @@ result.json               measures, findings, verdict, warnings: the output of `
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 import secrets
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -250,10 +252,14 @@ def make_folder(results: Path, name: str) -> Path:
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        reason = error.strerror
+        is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        advice = (
+            "free some space there, or give --out a directory on another file system"
+            if is_full
+            else "give --out a directory with write permission"
+        )
         raise UsageError(
-            f"{results}: no run folder can be created there ({reason}); give --out a directory "
-            "with write permission"
+            f"{results}: no run folder can be created there ({error.strerror}); {advice}"
         ) from error
     return folder
 
@@ -318,11 +324,16 @@ def read_recorded(folder: Path) -> tuple[Manifest, dict[str, pa.Table]]:
 
 
 def _require(path: Path) -> None:
-    if not path.exists():
+    if path.exists():
+        return
+    folder = path.parent
+    sentence = f"{folder} is not the folder of a finished run (no {path.name})"
+    if path.name == "result.json" and (folder / "manifest.json").exists():
         raise UsageError(
-            f"{path.parent} is not the folder of a finished run (no {path.name}); give a folder "
-            "that `ssdlab run` created"
+            f"{sentence}: it was killed, or is still running; to resume it, ssdlab run resume "
+            f"{shlex.quote(str(folder))}"
         )
+    raise UsageError(f"{sentence}; give a folder that `ssdlab run` created")
 
 
 def find_runs(path: Path, *, in_checkups: bool = False) -> list[Path]:

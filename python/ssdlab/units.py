@@ -97,6 +97,20 @@ def exact_size(size_bytes: int) -> str:
     return min(texts, key=len, default="0B")
 
 
+def nearest_multiples(size_bytes: int, step: int, least: int = 0, most: int | None = None) -> str:
+    """The multiples of `step` nearest to a size, below and above it: "953MiB or 954MiB".
+
+    Only those from `least` to `most`; "" if there are none.
+    """
+    first = -(-max(least, 1) // step) * step
+    below = size_bytes // step * step
+    near = {max(first, size) for size in (below, below + step)}
+    if most is not None:
+        last = most // step * step
+        near = {min(last, size) for size in near} if last >= first else set()
+    return " or ".join(map(exact_size, sorted(near)))
+
+
 def format_size(size_bytes: float) -> str:
     """A size in binary units with at most four digits: 1536 is "1.5 KiB"."""
     sign, rest = ("-", -size_bytes) if size_bytes < 0 else ("", size_bytes)

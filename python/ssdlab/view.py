@@ -21,13 +21,15 @@ _NAME_LENGTH: Final = 16
 class Column:
     """A column of a table; numeric columns are right-aligned.
 
-    A narrow terminal drops minor columns first.
+    A narrow terminal drops minor columns first. It wraps headings, and then text, to `wrap`
+    characters; 0: to the longest word, and to a width that suits sentences.
     """
 
     label: str
     unit: str = ""
     numeric: bool = True
     minor: bool = False
+    wrap: int = 0
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,15 @@ def test_rows_of_the_same_case_are_compared_with_their_repeats() -> None:
     assert row.low < 2.0 < row.high < 2.1
 
 
+def test_the_numbers_of_a_case_say_what_they_are() -> None:
+    aging = EXPERIMENTS["aging"].columns
+    (row,) = compare_measures(aging, [_row([1.0], 0)], [_row([2.0], 0)])
+    assert row.case == "0 MiB written"
+    columns = [found for each in EXPERIMENTS.values() if (found := each.columns)]
+    named = {name for each in columns for name in each.case if name not in each.texts}
+    assert named <= {"mode", "test", "op", "job"}  # text, which needs no explanation
+
+
 def test_access_times_have_their_own_repeats_and_unit() -> None:
     row = {"test": "access time", "op": "read", "unit": "us", "mean": 70.0}
     [cell] = cells_of("suite", [{**row, "us_all": [69.0, 71.0], "mib_per_s_all": [9.0, 9.0]}])

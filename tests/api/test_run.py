@@ -40,6 +40,7 @@ def test_a_run_prints_nothing_and_reports_progress_to_its_listener(
 ) -> None:
     reports: list[ssdlab.Report] = []
     twin.run(ssdlab.Split(size="64MiB", quick=True), out=tmp_path, listener=reports.append)
+    assert all(report.is_virtual for report in reports)
     assert capfd.readouterr() == ("", "")
     assert {type(report) for report in reports} == {ssdlab.Report}
     assert all(0 <= report.run_share <= 1 for report in reports)

@@ -101,8 +101,8 @@ def test_compare_takes_runs_and_run_folders(
     other = ssdlab.open_target("twin:intel-s3510-480", capacity="256MiB")
     slower = other.run(ssdlab.Aging(size="16MiB"), seed=3, out=tmp_path)
     comparison = ssdlab.compare(aged, slower)
-    assert list(comparison.verdicts) == [slower.folder.name]
-    assert comparison.sentences[0].startswith(slower.folder.name)
+    assert list(comparison.verdicts) == ["twin:intel-s3510-480"]
+    assert comparison.sentences[0].startswith("twin:intel-s3510-480")
     rows = comparison.table().to_pylist()
     assert {"case", "name", "unit", "reference", "other", "ratio", "low", "high"} <= set(rows[0])
     by_folder = ssdlab.compare(str(aged.folder), [slower.folder])

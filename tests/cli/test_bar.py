@@ -54,3 +54,13 @@ def test_what_a_step_has_done_follows_its_rate_where_there_is_room(
         listener(Report(label, 0.4, 0.1, 35.1, rate, done))
     assert shown in text.getvalue()
     assert ("done" in text.getvalue()) == shown.endswith("done")
+
+
+def test_the_speed_of_a_simulation_is_not_shown_as_that_of_the_twin() -> None:
+    text = io.StringIO()
+    console = Console(file=text, width=50, force_terminal=True, color_system=None)
+    report = Report("reading it", 0.4, 0.1, 35.1, 28923.0 * (1 << 20), 1e9, is_virtual=True)
+    with progress_bar(console, "aging twin:toshiba-xg5", quiet=False) as listener:
+        listener(report)
+    assert "MiB/s" not in text.getvalue()
+    assert "reading it" in text.getvalue()

@@ -90,6 +90,7 @@ def test_runs_of_one_seed_are_equal_and_differences_are_listed(
     larger = run("--capacity", "512MiB")
     done = ssdlab("compare", first, same)
     assert done.returncode == 0, done.stderr
+    assert "twin:toshiba-xg5 (2) compared with twin:toshiba-xg5:" in " ".join(done.stdout.split())
     assert "no difference shown" in done.stdout
     assert "differs" not in done.stdout
     assert "size of the target" in ssdlab("compare", first, larger).stdout

@@ -61,6 +61,11 @@ def test_a_damaged_line_is_reported_with_its_number(
     assert 'line 2001: block is "-8"; may be a whole number, 0 or more' in line
 
 
+def test_a_missing_trace_is_refused_with_the_formats_to_give(refused: Callable[..., str]) -> None:
+    line = refused("replay", "nope.trace", "twin:toshiba-xg5")
+    assert "nope.trace: there is no such file; give a trace of one of the formats blktrace" in line
+
+
 def test_reading_a_new_test_file_without_filling_it_is_refused(
     refused: Callable[..., str], trace: Path, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def test_the_list_fits_on_a_terminal_of_80_columns(ssdlab: Program) -> None:
     assert any("provisioning" in line for line in lines)
     assert max(map(len, lines)) <= 80
     assert not any("…" in line for line in lines)
+    assert lines[0].split() == ["name", "capacity", "spare", "table", "error", "fitted"]
 
 
 def test_a_fit_writes_a_valid_profile_and_warns_of_undetermined_numbers(
@@ -143,10 +145,13 @@ def test_the_command_prints_each_figure_and_its_error(ssdlab: Program) -> None:
     assert "fitted: figures 5, drives 1, mean error" in shown.stdout
 
 
-def test_a_narrow_terminal_shows_fewer_columns_of_the_list_uncut(ssdlab: Program) -> None:
-    done = ssdlab("twin", "list", env={"COLUMNS": "50", "PATH": "/usr/bin"})
-    assert "…" not in done.stdout
-    assert "476.8 GiB" in done.stdout
+def test_on_50_columns_the_list_has_each_error_with_its_table(ssdlab: Program) -> None:
+    lines = ssdlab("twin", "list", env={**os.environ, "COLUMNS": "50"}).stdout.splitlines()
+    assert lines[0].split() == ["name", "table", "error", "fitted"]
+    row = next(line for line in lines if line.startswith(" samsung-970-"))
+    assert row.split()[1] == "fsync"
+    assert max(map(len, lines)) <= 50
+    assert not any("…" in line for line in lines)
 
 
 def test_the_twin_of_a_model_is_found_and_a_virtual_disk_is_refused(
@@ -158,7 +163,12 @@ def test_the_twin_of_a_model_is_found_and_a_virtual_disk_is_refused(
     assert (
         "no twin of this model is shipped. The most similar is samsung-980-pro." in relative.stdout
     )
-    assert "none is similar" in ssdlab("twin", "for", "--model", "Frobnicator 9").stdout
+    unknown = ssdlab("twin", "for", "--model", "Frobnicator 9").stdout
+    assert "none is similar" in unknown
+    assert not any(name in unknown for name in profiles.names())
+    crucial = ssdlab("twin", "for", "--model", "Crucial MX500").stdout
+    assert "micron-5200-eco" in crucial
+    assert "intel" not in crucial, "nothing in common with the drive"
     [drive] = json.loads(ssdlab("twin", "for", "--model", "XG5 1TB", "--json").stdout)["drives"]
     assert (drive["capacity_bytes"], len(drive["twins"])) == (10**12, len(profiles.names()) - 1)
     assert "give either a drive" in refused("twin", "for")

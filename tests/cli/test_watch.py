@@ -54,14 +54,36 @@ def _shown(sample: Sample) -> str:
 def test_the_latencies_of_flushes_are_shown() -> None:
     assert "flush 10/s p50 765 us p99 4,000 us" in line(_sample())
     shown = _shown(_sample())
-    assert "flush latency, median │ 765 us" in shown
-    assert "flush latency, p99 │ 4,000 us" in shown
+    assert "flush p50 │ 765 us" in shown
+    assert "flush p99 │ 4,000 us" in shown
 
 
 def test_late_answers_are_shown_while_a_twin_with_a_pace_runs() -> None:
     assert "us late" not in _shown(_sample(paced_answers=0.0))
     late = _shown(_sample(paced_answers=200.0, late_answers=192.0))
     assert "replies more than 20 us late │ 96.0%" in late
+
+
+def test_the_range_of_a_byte_rate_has_the_unit_of_the_rate() -> None:
+    rates = (27_610_702, 544_653_032)
+    samples = []
+    for rate in rates:
+        sample = _sample()
+        reads = msgspec.structs.replace(sample.read, bytes_rate=rate)
+        samples.append(msgspec.structs.replace(sample, read=reads))
+    text = io.StringIO()
+    Console(file=text, width=100).print(table(samples))
+    assert "26.33 MiB to 519.4 MiB" in text.getvalue()
+    assert "27,610,702" not in text.getvalue()
+    assert "the last 2 samples" in text.getvalue()
+    assert "the last sample" in _shown(samples[0])
+
+
+def test_on_50_columns_labels_fit_in_a_line() -> None:
+    text = io.StringIO()
+    Console(file=text, width=50).print(table([_sample()] * 8))
+    assert all(f"{name}/s " in text.getvalue() for name in ("reads", "read bytes", "flushes"))
+    assert text.getvalue().count("\n") < 25
 
 
 def test_a_curve_names_its_largest_value() -> None:

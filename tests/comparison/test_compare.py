@@ -102,6 +102,19 @@ def test_twins_with_the_same_seed_are_compared_exactly(make_run: MakeRun) -> Non
     assert _compare(twins[:1], twins[3:]).verdict == "slower"
 
 
+def test_the_sentence_says_whether_a_ratio_is_of_a_time_or_a_rate(make_run: MakeRun) -> None:
+    def sentence(findings: dict[str, Finding], faster: dict[str, Finding]) -> str:
+        return _compare(
+            *([make_run(virtual=True, seed=1, findings=each)] for each in (findings, faster))
+        ).sentence
+
+    rate = sentence(_rate(100.0), _rate(200.0))
+    assert "faster in 1 of 1 numbers; most in " in rate
+    assert rate.endswith("2 times as high.")
+    times = [{"latency_us_p99": Finding(value, "us", None, None, "")} for value in (100.0, 52.0)]
+    assert sentence(*times).endswith("0.52 times as long.")
+
+
 def test_p_is_adjusted_over_all_sides(make_run: MakeRun) -> None:
     generator = np.random.default_rng(4)
     runs = [_in_turns(make_run, _noisy(generator, 1000.0, 20)) for _ in range(4)]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+
+from rich.console import Console
 
 from ssdlab.comparison.method import make_side
 from ssdlab.comparison.report import ComparisonReport
 from ssdlab.comparison.verdict import compare
 from ssdlab.records import Run
+from ssdlab.report.group import render_group
 from ssdlab.report.html import html_page
 from ssdlab.warning import MeasurementWarning
 
@@ -55,6 +59,19 @@ def test_a_case_that_all_numbers_share_is_in_the_title_only(make_run: MakeRun) -
     ((_, table),) = _report(make_run, ("random read", "sequential read")).tables
     assert table.rows[0][0] == "random read: requests, /s"
     assert table.rows[2][0] == "sequential read: requests, /s"
+
+
+def test_the_table_of_two_long_names_shows_both_values_on_80_columns(make_run: MakeRun) -> None:
+    runs = [_in_turns(make_run, factor, ("random read",)) for factor in (1.0, 1.01)]
+    names = "twin:samsung-970-evo-plus-500", "/mnt/newcomer-data/results"
+    sides = [make_side(name, [one]) for name, one in zip(names, runs, strict=True)]
+    text = io.StringIO()
+    render_group(ComparisonReport(compare(sides)), Console(file=text, width=80))
+    assert "no difference" in text.getvalue()
+    dropped = [line.strip() for line in text.getvalue().splitlines() if "too narrow" in line]
+    assert dropped in ([], ["not shown, too narrow: p 1"])
+    assert all(word in text.getvalue() for word in ("970-evo-", "newcomer", "95 % interval"))
+    assert max(map(len, text.getvalue().splitlines())) <= 80
 
 
 def test_warnings_of_one_kind_are_one_note(make_run: MakeRun) -> None:

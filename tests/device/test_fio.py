@@ -193,6 +193,8 @@ def test_a_seed_is_fresh_only_if_fio_would_use_a_new_one_in_each_run() -> None:
     ("options", "message"),
     [
         (f"{DIRECT}thinktime=10", "thinktime is 10; it must be left out"),
+        (f"{DIRECT}iodeph=4", "no option iodeph; did you mean iodepth?"),
+        (f"{DIRECT}blocksiz=4k", "no option blocksiz; did you mean blocksize?"),
         ("direct=1\nsize=50%", "size is 50%; it must be in bytes: a percentage"),
         ("direct=1\n", "size is left out; it must be given: a test file"),
         (f"{DIRECT}size=4000", "size is 4000; it must be at least the longest block, 4096"),

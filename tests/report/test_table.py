@@ -54,6 +54,24 @@ def test_on_the_narrowest_terminal_columns_are_dropped_and_named() -> None:
     ]
 
 
+def test_names_in_headings_and_text_are_wrapped_before_columns_are_dropped() -> None:
+    table = Table(
+        (
+            *(Column("Number", numeric=False, wrap=10), Column("Verdict", numeric=False, wrap=7)),
+            *(Column("samsung-970-evo-plus", wrap=8), Column("/mnt/benchmark-1", wrap=8)),
+        ),
+        (("requests of all, /s", "not shown at all", "12128", "20251"),),
+    )
+    assert printed(table, 42).splitlines() == [
+        "                      samsung-     /mnt/",
+        "                      970-evo-  benchmar",
+        " Number      Verdict      plus       k-1",
+        " requests    not         12128     20251",
+        " of all, /s  shown",
+        "             at all",
+    ]
+
+
 def test_columns_without_information_are_dropped_first_then_minor_ones() -> None:
     table = Table(
         (

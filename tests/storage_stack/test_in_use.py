@@ -50,6 +50,12 @@ def test_a_mounted_partition_protects_itself_and_its_disk_but_not_other_partitio
     assert _uses(captured, "sda2") == []
 
 
+def test_nobody_is_told_to_umount_the_running_system(captured: Any, disk: Path) -> None:
+    captured.mountinfo("22 1 8:1 / / rw - ext4 /dev/disk/by-label/root rw")
+    reason = "/dev/sda1 is mounted at / (ext4): this system runs from it"
+    assert _uses(captured, "sda") == [reason]
+
+
 def test_a_disk_mounted_as_a_whole_protects_its_partitions(captured: Any, disk: Path) -> None:
     captured.mountinfo("22 1 8:0 / /data rw - xfs /dev/sda rw")
     assert _uses(captured, "sda2") == ["/dev/sda is mounted at /data (xfs): umount it first"]

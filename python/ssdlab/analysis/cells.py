@@ -6,8 +6,8 @@ values. `Columns` lists them, so that two runs, or a drive and its twin, can be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -16,7 +16,7 @@ class Cell:
     """One measured value; `repeats` are the individual measurements (may be empty).
 
     `case` has the values of the columns `Columns.case`. `name` is the measured column; `unit` is
-    "" if the name ends in the unit.
+    "" if the name ends in the unit. `description` is the case as text, with what each number is.
     """
 
     case: tuple[str | float, ...]
@@ -24,6 +24,7 @@ class Cell:
     value: float
     repeats: tuple[float, ...] = ()
     unit: str = ""
+    description: str = ""
 
     @property
     def key(self) -> tuple[tuple[str | float, ...], str]:
@@ -42,12 +43,24 @@ class Cell:
 class Columns:
     """The columns of an experiment that identify a case, and those with measured values.
 
-    `repeats` maps a measured column to the column with its individual measurements.
+    `repeats` maps a measured column to the column with its individual measurements. `texts` says
+    what the numbers of a case are: `{} MiB written`.
     """
 
     case: tuple[str, ...]
     measured: tuple[str, ...]
     repeats: Mapping[str, str]
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self, case: Sequence[str | float]) -> str:
+        """The values of a case as text, to be read without the headings of the columns."""
+        words = (
+            value
+            if isinstance(value, str)
+            else self.texts.get(name, f"{name} {{}}").format(f"{value:.6g}")
+            for name, value in zip(self.case, case, strict=True)
+        )
+        return ", ".join(filter(None, words))
 
 
 def cells(columns: Columns | None, measures: Iterable[Mapping[str, Any]]) -> list[Cell]:
@@ -70,7 +83,8 @@ def _row_cells(row: Mapping[str, Any], columns: Columns) -> Iterator[Cell]:
             unit = str(row.get("unit", ""))
             if unit == "us":  # access times of the suite
                 repeats = row.get("us_all")
-            yield Cell(case, name, float(value), tuple(map(float, repeats or ())), unit)
+            own = tuple(map(float, repeats or ()))
+            yield Cell(case, name, float(value), own, unit, columns.describe(case))
 
 
 def _case_value(value: Any) -> str | float:

@@ -54,12 +54,13 @@ def compare_measures(
 
 def _compare_cells(one: Cell, other: Cell) -> Contrast:
     if not one.value > 0 or not other.value > 0:
-        return Contrast(one.name, one.label, one.unit, one.value, other.value)
+        return Contrast(one.name, one.description, one.unit, one.value, other.value)
     ratio = other.value / one.value
     is_positive = all(value > 0 for value in (*one.repeats, *other.repeats))
     bounds = ratio_interval(other.repeats, one.repeats) if is_positive else None
     low, high = (None, None) if bounds is None else (min(bounds[0], ratio), max(bounds[1], ratio))
-    return Contrast(one.name, one.label, one.unit, one.value, other.value, ratio, low, high)
+    values = one.value, other.value
+    return Contrast(one.name, one.description, one.unit, *values, ratio, low, high)
 
 
 def _ratio_of_findings(

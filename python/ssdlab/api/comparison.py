@@ -97,9 +97,7 @@ def compare(*sides: SideSource, settings: bool = False) -> Comparison:
         if not members:
             raise UsageError("a side of the comparison has no run; give one or more runs per side")
         runs = [run for member in members for run in _runs(member)]
-        name = _name(members[0])
-        if name.isdecimal():  # the folder of a side that was measured in turns
-            name = runs[0].manifest.target
+        name = _name(members[0], runs[0].manifest)
         made.append(make_side(unique_name(name, [side.name for side in made]), runs))
     return Comparison(verdict.compare(made, settings=settings))
 
@@ -116,8 +114,11 @@ def _runs(source: RunSource) -> list[records.Run]:
     return read_runs(Path(source))
 
 
-def _name(source: RunSource) -> str:
+def _name(source: RunSource, manifest: records.Manifest) -> str:
+    """The name of a file or of a results folder; of a run, its label, or else its target."""
     path = source.folder if isinstance(source, Run) else Path(source)
+    if path.name == Path(manifest.run).name:
+        return manifest.label or manifest.target
     return path.name or str(source)
 
 

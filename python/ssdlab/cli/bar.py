@@ -43,7 +43,7 @@ def _bar(console: Console) -> Progress:
 
 
 def _update(progress: Progress, task: TaskID, report: Report, name: str, columns: int) -> None:
-    """The name on the first line, the step and its rate on the second."""
+    """The name on the first line, the step and its rate on the second; a twin has no rate."""
     rate, amount = _rate(report), _amount(report)
     if len(report.label) + len(rate) + len(amount) > columns:
         amount = ""
@@ -62,8 +62,8 @@ def _shorten(title: str, columns: int) -> str:
 
 
 def _rate(report: Report) -> str:
-    if not report.bytes_per_s:
-        return ""
+    if not report.bytes_per_s or report.is_virtual:
+        return ""  # the speed of a simulation would look like the twin's
     mib = report.bytes_per_s / (1 << 20)
     return f", {mib:.0f} MiB/s" if mib >= 10 else f", {mib:.1f} MiB/s"
 

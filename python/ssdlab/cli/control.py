@@ -15,7 +15,7 @@ from ssdlab.cli import live
 from ssdlab.cli.live import Every, JsonLines, Listen, LiveOptions, Once, Prometheus
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
-from ssdlab.units import format_size, parse_size
+from ssdlab.units import parse_size
 
 if TYPE_CHECKING:
     from ssdlab.device import Control, Sample, Watcher
@@ -180,13 +180,15 @@ def table(samples: list[Sample]) -> Table:
     for name in ("read", "write", "flush"):
         now = getattr(last, name)
         if name != "flush":
-            result.add_row(f"{name} bytes per second", format_size(round(now.bytes_rate)), "")
+            moved = [getattr(sample, name).bytes_rate for sample in samples]
+            sizes = live.curve(moved, live.format_rate)
+            result.add_row(f"{name} bytes/s", live.format_rate(now.bytes_rate), sizes)
         latencies = [getattr(sample, name).p99_us for sample in samples]
-        result.add_row(f"{name} latency, median", live.format_us(now.p50_us), "")
-        result.add_row(f"{name} latency, p99", live.format_us(now.p99_us), live.curve(latencies))
+        result.add_row(f"{name} p50", live.format_us(now.p50_us), "")
+        result.add_row(f"{name} p99", live.format_us(now.p99_us), live.curve(latencies))
     wafs = [sample.waf for sample in samples]
-    result.add_row("write amplification", live.format_factor(last.waf), live.curve(wafs))
-    result.add_row("since the drive was new", live.format_factor(last.waf_ever), "")
+    result.add_row("WAF", live.format_factor(last.waf), live.curve(wafs))
+    result.add_row("WAF, ever", live.format_factor(last.waf_ever), "")
     queues = [sample.in_flight for sample in samples]
     result.add_row("queue", f"{last.in_flight}", live.curve(queues))
     if last.counters.get("paced_answers"):

@@ -21,6 +21,7 @@ from rich.table import Table
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
 from ssdlab.stats.rates import Totals
+from ssdlab.units import format_size
 
 BARS: Final = " ▁▂▃▄▅▆▇█"
 CURVE_SAMPLES: Final = 60
@@ -118,24 +119,35 @@ def _show(found: Iterator[S], view: View[S], options: LiveOptions) -> None:
 
 def add_rates(table: Table, samples: Sequence[Any]) -> None:
     """Adds the columns of a table of samples, and the rows of requests per second."""
-    for column in ("", "now", f"the last {len(samples)} samples"):
+    for column in ("", "now", _last(len(samples))):
         table.add_column(column, justify="right" if column == "now" else "left")
     for name, plural in NAMES.items():
         rates = [getattr(sample, name).rate for sample in samples]
-        table.add_row(f"{plural} per second", f"{rates[-1]:,.0f}", curve(rates))
+        table.add_row(f"{plural}/s", f"{rates[-1]:,.0f}", curve(rates))
 
 
-def curve(values: Sequence[Any]) -> str:
-    """Values as bars, scaled to the largest, and their range; a space for None."""
+def _last(count: int) -> str:
+    return "the last sample" if count == 1 else f"the last {count} samples"
+
+
+def format_rate(value: float) -> str:
+    """Bytes per second as a size."""
+    return format_size(round(value))
+
+
+def _format_number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def curve(values: Sequence[Any], text: Callable[[float], str] = _format_number) -> str:
+    """Values as bars, scaled to the largest, and their range as `text`; a space for None."""
     known = [value for value in values if value is not None]
     largest = max(known, default=0)
     steps, scale = len(BARS) - 1, largest or 1
     bars = (BARS[0 if value is None else round(value / scale * steps)] for value in values)
     if not largest:
         return "".join(bars)
-    shown = [
-        f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" for value in (min(known), largest)
-    ]
+    shown = [text(value) for value in (min(known), largest)]
     return f"{''.join(bars)} {' to '.join(dict.fromkeys(shown))}"
 
 

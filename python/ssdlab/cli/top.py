@@ -114,13 +114,13 @@ def _add_latencies(result: Table, name: str, samples: list[DriveSample]) -> None
     now = getattr(samples[-1], name)
     if name != "flush":
         moved = [getattr(sample, name).bytes_rate for sample in samples]
-        size = format_size(round(now.bytes_rate))
-        result.add_row(f"{name} bytes per second", size, live.curve(moved).partition(" up to")[0])
+        size, sizes = live.format_rate(now.bytes_rate), live.curve(moved, live.format_rate)
+        result.add_row(f"{name} bytes/s", size, sizes)
     means = [getattr(sample, name).mean_us for sample in samples]
-    result.add_row(f"{name} latency, mean", live.format_us(now.mean_us), live.curve(means))
+    result.add_row(f"{name} mean", live.format_us(now.mean_us), live.curve(means))
     if now.p99_us is not None:
         p99 = [getattr(sample, name).p99_us for sample in samples]
-        result.add_row(f"{name} latency, p99", live.format_us(now.p99_us), live.curve(p99))
+        result.add_row(f"{name} p99", live.format_us(now.p99_us), live.curve(p99))
 
 
 def _add_drive(result: Table, samples: list[DriveSample]) -> None:
@@ -135,7 +135,7 @@ def _add_drive(result: Table, samples: list[DriveSample]) -> None:
     if last.flash_bytes is not None:
         result.add_row("written to flash, ever", format_size(last.flash_bytes), "")
         ever = live.format_factor(last.waf_ever)
-        result.add_row("write amplification", live.format_factor(last.waf), f"{ever} ever")
+        result.add_row("WAF", live.format_factor(last.waf), f"{ever} ever")
 
 
 def _histogram(drive: LiveDrive) -> Iterator[tuple[tuple[str, str], str]]:

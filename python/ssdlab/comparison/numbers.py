@@ -125,7 +125,7 @@ def _values(run: Run) -> dict[Key, tuple[str, float]]:
         if isinstance(finding.value, int | float) and not isinstance(finding.value, bool):
             values["", name] = (finding.unit, float(finding.value))
     for cell in cells_of(run.manifest.experiment, run.result.measures):
-        values[cell.label, cell.name] = (cell.unit, cell.value)
+        values[cell.description, cell.name] = (cell.unit, cell.value)
     return values
 
 

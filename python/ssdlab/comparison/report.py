@@ -27,8 +27,10 @@ from ssdlab.view import Column, Picture, Table, draw_figure
 from ssdlab.wording import NOTHING, number, plain, shorten, unit_of
 
 _SMALLEST: Final = 0.0001
-_HEADING_LENGTH: Final = 14
+_HEADING_LENGTH: Final = 32
 """Maximum length of a side's name in a column heading."""
+_NAME_WRAP: Final = 8
+"""Width to which names in headings are wrapped: the table then fits on 80 columns."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,15 @@ class ComparisonReport:
     def tables(self) -> list[tuple[str, Table]]:
         """One table, with a row for each number of each side that is compared with the first."""
         several = len(self.comparison.others) > 1
+        first, second = (side.name for side in self.comparison.sides[:2])
         columns = (
             *((Column("Side", numeric=False),) if several else ()),
-            Column("Number", numeric=False),
-            Column("Verdict", numeric=False),
+            Column("Number", numeric=False, wrap=18),
+            Column("Verdict", numeric=False, wrap=13),
             Column("Ratio"),
             Column("95 % interval"),
-            Column(_short(self.comparison.sides[0].name), minor=True),
-            Column("Other" if several else _short(self.comparison.sides[1].name), minor=True),
+            Column(_short(first), wrap=_NAME_WRAP),
+            Column("Other" if several else _short(second), wrap=_NAME_WRAP),
             Column("p", minor=True),
         )
         rows = [

@@ -162,7 +162,9 @@ def _largest(judged: Sequence[NumberVerdict], run: Run) -> str:
     bounds = ""
     if contrast.low is not None and contrast.high is not None:
         bounds = f" ({contrast.low:.3g} to {contrast.high:.3g})"
-    return f"most in {contrast_label(contrast, run)}, {_ratio(largest):.3g} times{bounds}"
+    direction = direction_of(contrast.name, contrast.unit)
+    times = f"{_ratio(largest):.3g} times as {'long' if direction == TIME else 'high'}"
+    return f"most in {contrast_label(contrast, run)}, {times}{bounds}"
 
 
 def _ratio(judged: NumberVerdict) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,11 +34,11 @@ def print_table(table: Table, console: Console) -> None:
     """Print a table, then a blank line.
 
     On a narrow terminal headings are wrapped; then columns without information are dropped, then
-    sentences are printed below their row, then minor columns are dropped, then others from the
-    right. The first column and sentences are never dropped. A line names dropped columns.
+    sentences are printed below their row, then minor columns are dropped; then text is wrapped as
+    `Column.wrap` allows, then other columns are dropped from the right. The first column and
+    sentences are never dropped. A line names dropped columns.
     """
-    shape, headings = _fitting(table, console.width)
-    shown = _select(table, shape.columns)
+    shape, shown, headings = _fitting(table, console.width)
     if shape.below:
         _print_with_sentences(shown, headings, _select(table, shape.below), console)
     else:
@@ -48,15 +49,31 @@ def print_table(table: Table, console: Console) -> None:
     console.print()
 
 
-def _fitting(table: Table, width: int) -> tuple[_Shape, list[str]]:
-    """The first shape that fits, or the last one, and its headings."""
-    shape, headings = _Shape([0], [], []), [""]
-    for shape in _shapes(table):
-        for wrapped in (False, True):
-            headings = [_heading(table, at, wrapped=wrapped) for at in shape.columns]
-            if _fits(_select(table, shape.columns), headings, width):
-                return shape, headings
-    return shape, headings
+def _fitting(table: Table, width: int) -> tuple[_Shape, Table, list[str]]:
+    """The first shape that fits, or the last one, with its cells and headings."""
+    shape, shown, headings = _Shape([0], [], []), table, [""]
+    shapes = list(_shapes(table))
+    essential = [shape for shape in shapes if _has_essentials(table, shape)]
+    choices = [
+        *((shape, wrapped, False) for shape in essential for wrapped in (False, True)),
+        *((shape, True, True) for shape in essential if not shape.below),
+        *((shape, wrapped, False) for shape in shapes for wrapped in (False, True)),
+    ]
+    for shape, wraps_headings, wraps_text in choices:
+        shown = _select(table, shape.columns)
+        shown = _wrap_text(shown) if wraps_text else shown
+        headings = [_heading(table, at, wrapped=wraps_headings) for at in shape.columns]
+        if _fits(shown, headings, width):
+            break
+    return shape, shown, headings
+
+
+def _has_essentials(table: Table, shape: _Shape) -> bool:
+    """Whether only minor columns, and those without information, are dropped."""
+    return all(
+        table.columns[at].minor or _is_empty(table, at) or _is_constant(table, at)
+        for at in shape.dropped
+    )
 
 
 def _shapes(table: Table) -> Iterator[_Shape]:
@@ -91,7 +108,7 @@ def _is_sentence(table: Table, at: int) -> bool:
 
 
 def _longest(table: Table, at: int) -> int:
-    return max((len(row[at]) for row in table.rows), default=0)
+    return max((len(line) for row in table.rows for line in row[at].split("\n")), default=0)
 
 
 def _describe_dropped(table: Table, at: int) -> str:
@@ -119,8 +136,36 @@ def _heading(table: Table, at: int, *, wrapped: bool) -> str:
     label = column.label
     if wrapped and label:
         longest = max(map(len, label.split()))
-        label = "\n".join(textwrap.wrap(label, max(longest, _longest(table, at))))
+        if column.wrap:
+            label = _break_name(label, max(column.wrap, _longest(table, at)))
+        else:
+            label = "\n".join(textwrap.wrap(label, max(longest, _longest(table, at))))
     return f"{label}\n{column.unit}".rstrip()
+
+
+def _break_name(name: str, width: int) -> str:
+    """The name in lines, broken after spaces, hyphens and slashes if possible."""
+    lines = [""]
+    for part in re.findall(r"[^\s/_-]*[\s/_-]+|[^\s/_-]+", name):
+        for piece in textwrap.wrap(part, width, drop_whitespace=False):
+            if len(f"{lines[-1]}{piece}".rstrip()) <= width:
+                lines[-1] += piece
+            else:
+                lines.append(piece)
+    return "\n".join(line.strip() for line in lines)
+
+
+def _wrap_text(table: Table) -> Table:
+    """The table with the text of columns that may be wrapped in lines."""
+    widths = [0 if column.numeric else column.wrap for column in table.columns]
+    rows = [
+        tuple(
+            _break_name(cell, width) if width else cell
+            for cell, width in zip(row, widths, strict=True)
+        )
+        for row in table.rows
+    ]
+    return Table(table.columns, tuple(rows))
 
 
 def _fits(table: Table, headings: list[str], width: int) -> bool:

@@ -13,7 +13,14 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Final, get_args, get_type_hints
 
 from ssdlab.errors import UsageError
-from ssdlab.units import exact_size, format_duration, format_size, parse_duration, parse_size
+from ssdlab.units import (
+    exact_size,
+    format_duration,
+    format_size,
+    nearest_multiples,
+    parse_duration,
+    parse_size,
+)
 
 MIB: Final = 1 << 20
 
@@ -169,9 +176,11 @@ class Parameters:
         if size < bounds.least or size % bounds.step or (most is not None and size > most):
             upper = "" if most is None else f" and at most {format_size(most)}{why_most}"
             text = value if isinstance(value, str) else f"{size} bytes"
+            nearest = nearest_multiples(size, bounds.step, bounds.least, most)
+            advice = f"; give {nearest}" if nearest else ""
             raise UsageError(
                 f"{field.option} is {text}; it must be a multiple of {format_size(bounds.step)}, "
-                f"at least {format_size(bounds.least)}{upper}"
+                f"at least {format_size(bounds.least)}{upper}{advice}"
             )
         return size
 

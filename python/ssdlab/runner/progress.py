@@ -41,7 +41,8 @@ class Report:
     """A progress report: label of the step, shares done (0 to 1), seconds left if known.
 
     `bytes_per_s` is the step's rate so far; None if its work is measured in seconds. `done` is what
-    the step has done so far, in bytes or, if it rests, in seconds; None if unknown.
+    the step has done so far, in bytes or, if it rests, in seconds; None if unknown. `is_virtual`:
+    on a twin, so that the rate is that of the simulation.
     """
 
     label: str
@@ -50,6 +51,7 @@ class Report:
     left_s: float | None
     bytes_per_s: float | None = None
     done: float | None = None
+    is_virtual: bool = False
 
 
 Listener = Callable[[Report], None]
@@ -64,6 +66,7 @@ class Forecast:
 
     remaining: dict[str, float]
     listener: Listener
+    is_virtual: bool = False
     _done: dict[str, float] = field(default_factory=lambda: dict.fromkeys(NOMINAL, 0.0))
     _elapsed_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(NOMINAL, 0.0))
 
@@ -91,7 +94,9 @@ class Forecast:
         has_rate = step.kind not in TIMED and seconds > 0
         bytes_per_s = step.work * share / seconds if has_rate else None
         done = None if step.kind == "timed" else step.work * share
-        self.listener(Report(step.label, share, run_share, left_s, bytes_per_s, done))
+        self.listener(
+            Report(step.label, share, run_share, left_s, bytes_per_s, done, self.is_virtual)
+        )
 
     def _left_s(self, kind: str, done_now: float, seconds: float) -> float | None:
         measured = any(self._elapsed_s[other] > 0 for other in NOMINAL if other not in TIMED)

@@ -41,7 +41,7 @@ from ssdlab.runner.resume import ResumeState
 from ssdlab.runner.session import Plan, RunSession
 from ssdlab.runner.warnings import check_percentiles
 from ssdlab.target import RESULTS, SEED_MAX, Consent, Target
-from ssdlab.units import format_duration, format_size
+from ssdlab.units import format_size
 
 
 @dataclass(frozen=True)
@@ -200,11 +200,7 @@ def _report_cost(request: RunRequest, target: OpenTarget, observer: RunObserver)
     cost = budget(request.plan, target.identity.get("drives", ()))
     if target.destroys:
         observer.message(f"{request.experiment.name} destroys what is on {target.destroys}")
-    observer.message(
-        f"{request.experiment.name} {request.options.target}: writes up to "
-        f"{format_size(cost.write_bytes)}, "
-        f"about {format_duration(max(1, round(cost.expected_s)))} on a SATA drive"
-    )
+    observer.message(f"{request.experiment.name} {request.options.target}: {cost.sentence}")
     if not cost.needs_confirmation:
         return
     assert cost.endurance_share is not None

@@ -84,7 +84,7 @@ class RunSession:
 
     def __post_init__(self) -> None:
         """Starts with no work; `expect` sets it."""
-        self.forecast = Forecast({}, self.listener)
+        self.forecast = Forecast({}, self.listener, self.target.is_virtual)
 
     def run_plan(self, measure: Callable[[RunSession, Any], None], plan: Plan) -> None:
         """Runs a plan. If it raises, the steps recorded so far remain in the recording.

@@ -129,7 +129,8 @@ def _mounted(family: dict[str, BlockDevice], proc: Path, sys: Path) -> Iterator[
         for device in devices_of_mount(mount, sys):
             if device.name in family:
                 where = f"{device.node} is mounted at {mount.mount_point} ({mount.fs_type})"
-                yield f"{where}: umount it first"
+                is_root = mount.mount_point == Path("/")
+                yield f"{where}: {'this system runs from it' if is_root else 'umount it first'}"
 
 
 def _swapped(family: dict[str, BlockDevice], proc: Path, sys: Path) -> Iterator[str]:

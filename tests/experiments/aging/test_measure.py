@@ -89,6 +89,12 @@ def test_a_size_that_is_too_small_or_not_in_whole_mib_is_refused(size: int) -> N
         make_plan(Aging(size=size), Directory("."), 0)
 
 
+def test_the_refusal_of_a_size_names_sizes_that_are_accepted() -> None:
+    with pytest.raises(UsageError, match=r"; give 953MiB or 954MiB$"):
+        make_plan(Aging(size="1GB"), Directory("."), 0)
+    assert make_plan(Aging(size="953MiB"), Directory("."), 0).size == 953 * MIB
+
+
 def test_a_rest_of_more_than_a_year_is_refused() -> None:
     with pytest.raises(UsageError, match="--rest is 366d; it must be up to 365 d"):
         make_plan(Aging(rest="366d"), Directory("."), 0)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ssdlab.fit.published import TableErrors
     from ssdlab.view import Table
 
+_NAME_WRAP: Final = 14
+"""Width to which a narrow terminal wraps names: the errors then fit on 50 columns."""
 app = typer.Typer(add_completion=False)
 
 
@@ -51,13 +53,13 @@ def list_twins(*, json: options.Json = False) -> None:
         _print_json({"twins": rows})
         return
     columns = (
-        Column("name", numeric=False),
-        Column("capacity"),
+        Column("name", numeric=False, wrap=_NAME_WRAP),
+        Column("capacity", minor=True),
         Column("spare", minor=True),
         Column("dies", minor=True),
-        Column("table", numeric=False, minor=True),
+        Column("table", numeric=False),
         Column("error"),
-        Column("fitted", numeric=False, minor=True),
+        Column("fitted", numeric=False),
     )
     cells = [row for name, twin in twins.items() for row in _rows(name, twin, errors[name])]
     print_table(Table(columns, tuple(cells)), Console())

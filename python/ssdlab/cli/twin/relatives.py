@@ -146,12 +146,20 @@ def _print(console: Console, name: str, facts: DriveFacts, relatives: list[Relat
     best = relatives[0]
     if own:
         verdict = f"its twin is {' or '.join(each.name for each in own)}."
+    elif not best.nearness:
+        _say(console, f"{title}: no twin of this model is shipped, and none is similar.")
+        _say(
+            console,
+            "With --model, give --capacity and --interface too to find the nearest ones, or choose "
+            "one from: ssdlab twin list",
+        )
+        return
     elif best.nearness < NEAR:
-        verdict = "no twin of this model is shipped, and none is similar. The most similar are:"
+        verdict = "no twin of this model is shipped, and none is similar. The nearest:"
     else:
         verdict = f"no twin of this model is shipped. The most similar is {best.name}."
     _say(console, f"{title}: {verdict}")
-    shown = (own or relatives)[:SHOWN]
+    shown = [each for each in own or relatives if each.nearness][:SHOWN]
     print_table(_table(shown), console)
     if own:
         _say(console, f"Try it: ssdlab run aging twin:{best.name} --quick")

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.storage_stack.blockdev import is_block_device
-from ssdlab.units import parse_size
+from ssdlab.units import nearest_multiples, parse_size
 from ssdlab.witness.limits import NBD_SCHEMES, SECTOR, Sync
 from ssdlab.witness.nbd import NbdTarget
 from ssdlab.witness.protocol import parse_address, read_secret
@@ -84,7 +84,10 @@ def parse_sectors(option: str, text: str) -> int:
     """
     size = parse_size(text)
     if size <= 0 or size % SECTOR:
-        raise UsageError(f"--{option} is {text}; it must be a multiple of {SECTOR} B")
+        nearest = nearest_multiples(size, SECTOR)
+        raise UsageError(
+            f"--{option} is {text}; it must be a multiple of {SECTOR} B; give {nearest}"
+        )
     return size
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
@@ -55,6 +56,9 @@ _WORDS: Final = (
     "time_based verify zero_buffers zonemode zonerange zonesize zoneskip"
 )
 KNOWN: Final = frozenset(_WORDS.split())
+
+_SIMILAR: Final = 0.85
+"""Similarity (difflib) above which an unknown option counts as a misspelt one."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,18})([a-z]*)")
 SIZE_RULE: Final = "bytes, or a number and k, m, g, t (x1024) or kib, mib, gib, tib (x1000)"
@@ -263,10 +267,20 @@ class _Parser:
             elif option in KNOWN:
                 self._set(option, value)
             elif option not in SILENT:
-                allowed = "left out: ssdlab has no equivalent"
-                raise fio_error(self._name, written, value or "given", allowed)
+                raise self._unknown(written, value or "given")
         except UsageError as error:
             self.problems.append(str(error))
+
+    def _unknown(self, option: str, value: str) -> UsageError:
+        """The error for an option without an equivalent, which may be a slip of the pen."""
+        near = difflib.get_close_matches(option, [*KNOWN, *ALIASES], n=1, cutoff=_SIMILAR)
+        if not near:
+            allowed = "left out: ssdlab has no equivalent"
+            return fio_error(self._name or "", option, value, allowed)
+        return UsageError(
+            f"fio job {self._name!r}: ssdlab knows no option {option}; did you mean {near[0]}? If "
+            "not, leave it out"
+        )
 
     def _rename(self, value: str) -> None:
         """`name` replaces the name of a job; in [global] it has no effect."""

@@ -19,7 +19,12 @@ from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 from ssdlab.units import format_duration
 
-COLUMNS: Final = Columns(("written_mib",), ("read_s",), {"read_s": "read_s_all"})
+COLUMNS: Final = Columns(
+    ("written_mib",),
+    ("read_s",),
+    {"read_s": "read_s_all"},
+    {"written_mib": "{} MiB written"},
+)
 """The columns that `compare` matches and compares between two runs."""
 SLOWDOWN_MIN: Final = 1.05
 """Smaller ratios count as no slowdown: repeated reads of an idle drive differ by a few per cent."""

@@ -25,7 +25,12 @@ from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified, s
 from ssdlab.records import Finding
 from ssdlab.stats.interval import median_ratio_interval, ratio_interval
 
-COLUMNS: Final = Columns(("degree", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
+COLUMNS: Final = Columns(
+    ("degree", "queue_depth"),
+    ("read_ms",),
+    {"read_ms": "read_ms_all"},
+    {"degree": "{} pieces", "queue_depth": "queue depth {}"},
+)
 """The columns that `compare` matches and compares between two runs."""
 SLOWDOWN_MIN: Final = 1.1
 """Smaller ratios count as no slowdown: repeats differ by a few per cent."""

@@ -11,7 +11,7 @@ from ssdlab.experiments.fragments.layout import ALIGNMENT, COMMAND, KIB, MIB, WI
 from ssdlab.experiments.fragments.parameters import GAPS, Fragments, Gap
 from ssdlab.storage_stack.mounts import mount_of
 from ssdlab.target import Directory, Target
-from ssdlab.units import format_size
+from ssdlab.units import format_size, nearest_multiples
 
 DEGREES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 QUICK_DEGREES: Final = (1, 8, 64, 256)
@@ -137,7 +137,8 @@ def plan(parameters: Fragments, target: Target, seed: int) -> Plan:
     if distance % ALIGNMENT or not smallest < distance <= 1 << 40:
         raise UsageError(
             f"--distance is {format_size(distance)}; it must be a multiple of "
-            f"{format_size(ALIGNMENT)} above {format_size(smallest)}, the smallest piece"
+            f"{format_size(ALIGNMENT)} above {format_size(smallest)}, the smallest piece; give "
+            f"{nearest_multiples(distance, ALIGNMENT, smallest + 1, 1 << 40)}"
         )
     # With a distance up to the length of a piece there would be no gaps.
     with_gaps = [degree for degree in DEGREES if degree == 1 or WINDOW // degree < distance]

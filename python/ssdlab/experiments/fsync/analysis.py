@@ -31,6 +31,7 @@ COLUMNS: Final = Columns(
     ("mode", "in_flight"),
     ("read_mib_per_s", "write_mib_per_s", "sync_us_p50"),
     {"write_mib_per_s": "write_mib_per_s_all"},
+    {"in_flight": "{} in flight"},
 )
 """The columns that `compare` matches and compares between two runs."""
 MIB: Final = 1 << 20

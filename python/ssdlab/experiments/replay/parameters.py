@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,10 +66,15 @@ class Replay(Parameters):
         """The trace and the options for reading it.
 
         Raises:
-            UsageError: an unknown format, or a number out of range.
+            UsageError: no such file, an unknown format, or a number out of range.
         """
         from ssdlab.device import Replay as TraceInput
 
+        if not os.path.lexists(self.trace):
+            raise UsageError(
+                f"{self.trace}: there is no such file; give a trace of one of the formats "
+                f"{', '.join(TRACE_FORMATS)}"
+            )
         if not 1 <= self.depth <= DEPTH_MOST:
             raise UsageError(f"--depth is {self.depth}; it must be 1 to {DEPTH_MOST}")
         self.size_bytes(MIB)

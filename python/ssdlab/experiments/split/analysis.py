@@ -11,7 +11,12 @@ from ssdlab.analysis.shown import is_shown, not_excluded
 from ssdlab.records import Finding
 from ssdlab.stats.interval import ratio_interval
 
-COLUMNS: Final = Columns(("unit_kib", "queue_depth"), ("read_ms",), {"read_ms": "read_ms_all"})
+COLUMNS: Final = Columns(
+    ("unit_kib", "queue_depth"),
+    ("read_ms",),
+    {"read_ms": "read_ms_all"},
+    {"unit_kib": "{} KiB units", "queue_depth": "queue depth {}"},
+)
 """The columns that `compare` matches and compares between two runs."""
 KIB: Final = 1024
 CHEAP: Final = 1.1

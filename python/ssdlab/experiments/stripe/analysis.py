@@ -24,7 +24,10 @@ from ssdlab.experiments.stripe.search import Layout, search
 from ssdlab.records import Finding
 
 COLUMNS: Final = Columns(
-    ("alignment_kib",), ("read_mib_per_s",), {"read_mib_per_s": "read_mib_per_s_all"}
+    ("alignment_kib",),
+    ("read_mib_per_s",),
+    {"read_mib_per_s": "read_mib_per_s_all"},
+    {"alignment_kib": "alignment {} KiB"},
 )
 """The columns that `compare` matches and compares between two runs."""
 MIB: Final = 1 << 20
