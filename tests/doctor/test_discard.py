@@ -39,3 +39,22 @@ def test_trim_is_safe_with_4_kib_blocks_without_parity_and_on_newer_kernels() ->
     assert "trim-destroys" not in _verdicts("raid1", 1024)
     assert "trim-destroys" not in _verdicts("raid5", 1024, "no")
     assert "trim-destroys" not in _verdicts("raid5", 1024, kernel="6.12.117+deb12-amd64")
+
+
+@pytest.mark.parametrize(
+    ("why", "remedy"),
+    [
+        ("fstrim.timer is not enabled", "sudo systemctl enable --now fstrim.timer"),
+        ("fstrim.timer is enabled, but systemd does not run here", "sudo fstrim -v /data   # once"),
+    ],
+)
+def test_a_timer_is_advised_only_where_systemd_runs(why: str, remedy: str) -> None:
+    drive = Device("sda", "/dev/sda", "drive", "sata", is_drive=True, rotational=False)
+    layers = (
+        TrimLayer("drive", "sda", "yes", "discard_max_bytes 2 GiB"),
+        TrimLayer("schedule", "/data", "no", why),
+    )
+    mount = Mounted("/data", "ext4", "/dev/sda", devices=("sda",), layers=layers)
+    stack = Snapshot("/data", True, mounts=(mount,), devices=(drive,))
+    (verdict,) = [one for one in judge(stack) if one.code == "trim-never-asked"]
+    assert verdict.remedy.startswith(remedy)

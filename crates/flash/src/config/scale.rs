@@ -196,7 +196,8 @@ impl Profile {
         check_room(&scaled).map_err(|_| {
             let held = u64::from(scaled.superblocks_held() + 1);
             let least = held as f64 * scaled.geometry.superblock_bytes() as f64 / spare;
-            let allowed = format!("at least about {} MiB for this drive", (least / 1e6) as u64 + 1);
+            let mib = (least / f64::from(1 << 20)) as u64 + 1;
+            let allowed = format!("at least about {} bytes ({mib} MiB) for this drive", mib << 20);
             ConfigError::new("drive.capacity", format!("{capacity} bytes"), allowed)
         })?;
         Ok(scaled)

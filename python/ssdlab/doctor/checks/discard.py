@@ -231,6 +231,8 @@ def _unknown(snapshot: Snapshot, rows: list[TrimLayer]) -> Verdict:
 def _never_issued(schedule: TrimLayer, mount: Mounted | None, *, passes: bool) -> Verdict:
     point = schedule.device if mount is None else mount.mount_point
     remedy = f"sudo systemctl enable --now fstrim.timer\nsudo fstrim -v {point}"
+    if "systemd does not run" in schedule.why:
+        remedy = f"sudo fstrim -v {point}   # once a week, by /etc/cron.weekly/fstrim"
     if mount is not None and mount.fs_type == "ufs":
         remedy = f"umount {point}; tunefs -t enable {mount.source}; mount {point}"
     elif mount is not None and mount.pool is not None:

@@ -51,7 +51,7 @@ def _full(mount: Mounted) -> Iterator[Verdict]:
         f"{format_size(mount.total_bytes)} free for an ordinary user",
         costs="new files are split over the remaining gaps, and TRIM can return little spare "
         "to the drive",
-        remedy=f"du -xh --threshold=1G {mount.mount_point} | sort -h | tail -20",
+        remedy=f"du -xh {mount.mount_point} | sort -h | tail -20",
         proof=f"ssdlab run fragments {mount.mount_point}",
         value=round(used, 4),
     )

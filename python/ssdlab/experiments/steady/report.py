@@ -182,7 +182,7 @@ def _method(run: Run) -> Method:
     pitfalls = [
         "Not steady is a valid result: the load may have cycles longer than the run.",
         (
-            "The effective spare is the hidden flash that accepts data. A profile's spare is larger: "
+            "The effective spare is the hidden flash that takes data. A profile's spare is larger: "
             "it includes what garbage collection keeps in reserve, 1 to 2 % of a small twin."
         ),
     ]
