@@ -46,7 +46,7 @@ def simulated(
     make_filesystem: MakeFileSystem, make_sample: MakeSample, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[SampleFile, SimulatedSpeeds]:
     """A file of 80 MiB with simulated speeds."""
-    sample = make_sample(make_filesystem("ext4", 500), 80 * M)
+    sample = make_sample(make_filesystem("ext4", 500, direct_io=True), 80 * M)
     speeds = SimulatedSpeeds(sample.path, range(20, 28), gets_faster=True)
 
     class SimulatedMeter:
@@ -178,3 +178,20 @@ def test_the_verdict_has_the_amount_that_could_not_be_moved() -> None:
     one = FileOutcome("a", planned_bytes=4 * M, moved_bytes=3 * M, left=[(0, M)])
     assert verdict([one], dry_run=False) == "3.0 MiB were rewritten; 1.0 MiB could not be moved."
     assert verdict([one], dry_run=True) == "Dry run of 1 file: 4.0 MiB would be rewritten."
+
+
+def test_a_page_cache_below_is_not_judged(
+    make_filesystem: MakeFileSystem, make_sample: MakeSample
+) -> None:
+    sample = make_sample(make_filesystem("ext4", 100), 8 * M)
+    for options in (HealOptions(), HealOptions(dry_run=True)):
+        reason = heal_file(sample.path, options, silent).refused
+        assert reason is not None
+        assert reason.code == "page-cache-below"
+        assert "losetup --direct-io=on /dev/loop" in reason.sentence
+    chosen = heal_file(sample.path, HealOptions(ranges=((0, 4 * M),)), silent)
+    assert chosen.not_timed is not None
+    assert (chosen.fresh_mib_per_s, chosen.after_mib_per_s) == (None, None)
+    assert chosen.moved_bytes == 4 * M
+    assert verdict([chosen], dry_run=False) == "4.0 MiB were rewritten."
+    sample.check()

@@ -172,6 +172,8 @@ def _print_outcome(outcome: FileOutcome, report: HealReport, console: Console) -
     for name, value in _rows(outcome, dry_run=report.dry_run):
         table.add_row(name, plain(value))
     console.print(table)
+    if outcome.not_timed is not None:
+        _print(console, f"  ! {outcome.not_timed.sentence}")
 
 
 def _rows(outcome: FileOutcome, *, dry_run: bool) -> list[tuple[str, str]]:
@@ -180,9 +182,10 @@ def _rows(outcome: FileOutcome, *, dry_run: bool) -> list[tuple[str, str]]:
     before, after = _speed(outcome.before_mib_per_s), _speed(outcome.after_mib_per_s)
     rows = [
         (what, f"{size}, {outcome.file_system}, method: {outcome.way}"),
-        ("fresh speed", f"{_speed(outcome.fresh_mib_per_s)} (from {outcome.fresh_from})"),
-        ("before", f"{before}  {_strip(outcome, after=False)}"),
     ]
+    if outcome.not_timed is None:
+        fresh = f"{_speed(outcome.fresh_mib_per_s)} (from {outcome.fresh_from})"
+        rows += [("fresh speed", fresh), ("before", f"{before}  {_strip(outcome, after=False)}")]
     if outcome.after_mib_per_s is not None:
         rows.append(("after", f"{after}  {_strip(outcome, after=True)}"))
     share = outcome.planned_bytes / outcome.size_bytes if outcome.size_bytes else 0.0

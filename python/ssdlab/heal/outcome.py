@@ -32,9 +32,10 @@ class FileOutcome(msgspec.Struct):
     """The result for one file or device. `plan` and `left` are (offset, length) ranges.
 
     `plan` has the ranges to rewrite, `left` those that were not rewritten, `why` the reason.
-    `days_of_endurance`: the drive's warranty allows `planned_bytes` in this many days; None if no
-    underlying flash drive is known. For devices only: `restored_bytes` were torn by a crash of an
-    earlier run and restored from its journal; `longest_freeze_ms` is None if not mounted.
+    `not_timed` is why no speed is known. `days_of_endurance`: the drive's warranty allows
+    `planned_bytes` in this many days; None if no underlying flash drive is known. For devices only:
+    `restored_bytes` were torn by a crash of an earlier run and restored from its journal;
+    `longest_freeze_ms` is None if not mounted.
     """
 
     path: str
@@ -42,6 +43,7 @@ class FileOutcome(msgspec.Struct):
     size_bytes: int = 0
     way: str | None = None
     refused: Refusal | None = None
+    not_timed: Refusal | None = None
     fresh_mib_per_s: float | None = None
     fresh_from: str = ""
     before_mib_per_s: float | None = None
