@@ -172,8 +172,8 @@ def _print_outcome(outcome: FileOutcome, report: HealReport, console: Console) -
     for name, value in _rows(outcome, dry_run=report.dry_run):
         table.add_row(name, plain(value))
     console.print(table)
-    if outcome.not_timed is not None:
-        _print(console, f"  ! {outcome.not_timed.sentence}")
+    for reason in filter(None, (outcome.not_timed, outcome.only_measured)):
+        _print(console, f"  ! {reason.sentence}")
 
 
 def _rows(outcome: FileOutcome, *, dry_run: bool) -> list[tuple[str, str]]:
@@ -190,8 +190,9 @@ def _rows(outcome: FileOutcome, *, dry_run: bool) -> list[tuple[str, str]]:
         rows.append(("after", f"{after}  {_strip(outcome, after=True)}"))
     share = outcome.planned_bytes / outcome.size_bytes if outcome.size_bytes else 0.0
     planned = format_size(outcome.planned_bytes)
-    plan = f"{planned} in {len(outcome.plan)} ranges, {share:.1%} of the {what}"
-    rows.append(("to be rewritten", plan))
+    count = f"{len(outcome.plan)} range{'' if len(outcome.plan) == 1 else 's'}"
+    label = "to be rewritten" if outcome.only_measured is None else "slow or chosen"
+    rows.append((label, f"{planned} in {count}, {share:.1%} of the {what}"))
     if outcome.days_of_endurance is not None:
         days = f"{outcome.days_of_endurance:.2g} days of the drive's warranted writes"
         rows.append(("wear", days))

@@ -89,6 +89,8 @@ def _heal(
     result.file_system, result.size_bytes = info.mount.fs_type, info.size_bytes
     reason = refusal(info, shared=options.shared)
     method = method_for(info)
+    if reason is not None and reason.code == "no-journal" and options.dry_run:
+        result.only_measured, reason = reason, None
     if reason is not None or method is None:
         return _refuse(result, reason)
     result.not_timed = cached_below(devices_of_mount(info.mount))

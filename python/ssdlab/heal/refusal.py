@@ -213,7 +213,12 @@ def _extents(extents: Sequence[Extent]) -> Refusal | None:
 
 def _journal(info: FileInfo) -> Refusal | None:
     if info.has_journal is False:
-        return Refusal("no-journal", "its file system has no journal: a power cut could lose data")
+        return Refusal(
+            "no-journal",
+            "its file system has no journal: a power cut during a heal could lose data; instead, "
+            "end the programs that use the file, copy it (cp --preserve=all FILE NEW; sync) and "
+            "rename the copy (mv NEW FILE)",
+        )
     return None
 
 
