@@ -84,20 +84,30 @@ def make_filesystem(
 ) -> Iterator[Callable[..., Path]]:
     """`make_filesystem(kind, size_mib, mkfs_options="", mount_options="")` -> its mount point.
 
+    With `direct_io=True` its loop device has direct I/O, as measurements need.
+
     Kinds: ext2 ext3 ext4 xfs btrfs on a loop device (at least as large as mkfs demands), and
     tmpfs, ramfs. Needs root, mkfs and the kernel's support, else skips with the reason. It is
     unmounted and removed with the test; leave nothing open in it.
     """
     with ExitStack() as undo:
 
-        def make(kind: str, size_mib: int, mkfs_options: str = "", mount_options: str = "") -> Path:
+        def make(
+            kind: str,
+            size_mib: int,
+            mkfs_options: str = "",
+            mount_options: str = "",
+            *,
+            direct_io: bool = False,
+        ) -> Path:
             _need_root("mount", *([] if kind in _WITHOUT_DEVICE else [f"mkfs.{kind}"]))
             source = kind
             options = [mount_options] if mount_options else []
             if kind == "tmpfs":
                 options.append(f"size={size_mib}M")
             elif kind != "ramfs":
-                source = str(loop_device(max(size_mib, _SMALLEST_MIB.get(kind, 0))))
+                size_mib = max(size_mib, _SMALLEST_MIB.get(kind, 0))
+                source = str(loop_device(size_mib, direct_io=direct_io))
                 flags = shlex.split(_MKFS_FLAGS.get(kind, ""))
                 command = (f"mkfs.{kind}", *flags, *shlex.split(mkfs_options), source)
                 made = btrfs_tools.run(*command)

@@ -21,6 +21,8 @@ from ssdlab.device import Drive, Job, Outcome, describe_twin, open_twin, run_job
 from ssdlab.doctor.checks.drives import flash_of, published
 from ssdlab.errors import Interrupted, TargetError
 from ssdlab.storage_stack.blockdev import BlockDevice, partitions_of
+from ssdlab.storage_stack.device_warnings import device_warnings
+from ssdlab.storage_stack.in_use import recorded_uses
 from ssdlab.storage_stack.resync import arrays_on, resync_warnings
 from ssdlab.target import Twin
 from ssdlab.units import format_size
@@ -51,6 +53,8 @@ class DriveInfo:
     twin: str | None
     unpartitioned: int | None = None
     warnings: tuple[MeasurementWarning, ...] = ()
+    uses: tuple[str, ...] = ()
+    """Why it must not be overwritten: mounts, swap, and devices above it."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ def info_of_device(device: BlockDevice, flash: int | None, twin: str | None) -> 
     """A whole drive; `flash` and `twin` override the values known from its model.
 
     Raises:
-        TargetError: it is a partition, or reports no size.
+        TargetError: it is a partition, reports no size, or is not a drive, so that only `flash` can
+            say how much flash it has.
     """
     if device.is_partition:
         raise TargetError(
@@ -102,6 +107,9 @@ def info_of_device(device: BlockDevice, flash: int | None, twin: str | None) -> 
         )
     if not device.size:
         raise TargetError(f"{device.node} reports no size: insert a medium")
+    uses = tuple(recorded_uses(device))
+    if flash is None:
+        _require_drive(device, uses)
     model = " ".join(word for word in (device.vendor, device.model) if word)
     guessed = flash_of(model, device.size)
     ends = [(part.start or 0) + (part.size or 0) for part in partitions_of(device)]
@@ -116,6 +124,25 @@ def info_of_device(device: BlockDevice, flash: int | None, twin: str | None) -> 
         twin=twin or twin_like(model),
         unpartitioned=device.size - max(ends) if ends else None,
         warnings=resync_warnings(arrays_on(device)),
+        uses=uses,
+    )
+
+
+def _require_drive(device: BlockDevice, uses: Sequence[str]) -> None:
+    """Refuses a device without flash of its own."""
+    codes = {"memory", "virtual", "network", "composed"}
+    found = [warning for warning in device_warnings(device) if warning.code in codes]
+    if not found and device.transport != "loop":
+        return
+    what = (
+        found[0].sentence.partition(",")[0].partition(":")[0]
+        if found
+        else (f"{device.name} is a loop device")
+    )
+    in_use = f"{uses[0].partition(':')[0]}, and " if uses else ""
+    raise TargetError(
+        f"{in_use}{what.rstrip('.')}: its flash and spare are unknown, so there is nothing to "
+        "plan; give the drive below it, on the machine that has it, or --flash with all its flash"
     )
 
 
@@ -237,6 +264,7 @@ class DriveSize:
     sector: int
     visible: int
     usable: int
+    in_use: bool = False
 
 
 _DESTROYS: Final = "destroys all data on the drive"
@@ -247,7 +275,12 @@ _CHECK: Final = Step(
 
 
 def methods(drive: DriveSize) -> tuple[Method, ...]:
-    """The methods that this drive supports, simplest first."""
+    """The methods that this drive supports, simplest first.
+
+    Those that destroy all data are left out for a drive in use.
+    """
+    if drive.in_use:
+        return (_shrunk_partition(drive),)
     supported = [_fresh_partition(drive), _shrunk_partition(drive)]
     if drive.transport in {"sata", "unknown"}:
         supported.append(_hpa(drive))

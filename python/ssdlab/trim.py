@@ -9,6 +9,8 @@ free space each time. btrfs trims never-allocated space only once per mount: onl
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,7 +25,7 @@ from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.resync import resync_warnings
 from ssdlab.storage_stack.space import space_on
 from ssdlab.storage_stack.trim.devices import discarded_bytes, used_bytes
-from ssdlab.storage_stack.trim.stack import blocking_layer, trim_layers_of_mount
+from ssdlab.storage_stack.trim.stack import ONLINE_AT_ONCE, blocking_layer, trim_layers_of_mount
 from ssdlab.warning import MeasurementWarning
 
 _ALL: Final = (1 << 64) - 1
@@ -65,13 +67,42 @@ class TrimResult:
     refused: str
     warnings: tuple[MeasurementWarning, ...] = ()
     """What a resync did to the drives, as they were before the trim."""
+    keeps: str | None = None
+    """Mount point of a file system that holds a loop device's file and does not discard at once."""
+    keeps_until_later: bool = False
+    """Whether that file system discards by a timer or with a delay."""
+
+    @property
+    def drives(self) -> tuple[LayerResult, ...]:
+        """The drives at the bottom, also those below a loop device's file."""
+        return tuple(layer for layer in self.layers if layer.layer in {"drive", "USB"})
+
+    @property
+    def loops(self) -> tuple[LayerResult, ...]:
+        """The loop devices that the file system is on; each frees space of its file."""
+        return tuple(
+            layer for layer in self.layers if layer.layer == "loop" and not layer.below_file
+        )
 
     @property
     def reached(self) -> int | None:
         """Discarded bytes that the drives counted in total; None if one does not count."""
-        drives = [layer.sent for layer in self.layers if _is_bottom(layer)]
-        known = [sent for sent in drives if sent is not None]
-        return sum(known) if drives and len(known) == len(drives) else None
+        return _total(layer.sent for layer in self.drives)
+
+    @property
+    def expected(self) -> int | None:
+        """Bytes that the drives have to receive if no layer drops any; None if unknown.
+
+        All that it sent; below loop devices, the bytes they freed of their files: often fewer.
+        """
+        if not self.loops:
+            return sum(self.passes)
+        return _total(
+            None
+            if loop.used_before is None or loop.used_after is None
+            else max(0, loop.used_before - loop.used_after)
+            for loop in self.loops
+        )
 
 
 def trim(path: Path, *, force: bool = True) -> TrimResult:
@@ -91,6 +122,8 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
     warnings = resync_warnings(devices)
     sync_file_system(mount.mount_point)
     passes, refused, forced = _trim_passes(mount, free, force=force)
+    _sync_below(rows)
+    keeper = _keeper(rows)
     return TrimResult(
         mount_point=str(mount.mount_point),
         fs_type=mount.fs_type,
@@ -101,7 +134,23 @@ def trim(path: Path, *, force: bool = True) -> TrimResult:
         stops=_describe(blocking_layer(rows)),
         refused=refused,
         warnings=warnings,
+        keeps=None if keeper is None else keeper.device,
+        keeps_until_later=keeper is not None and keeper.passes == "yes",
     )
+
+
+def _sync_below(rows: Iterable[TrimLayer]) -> None:
+    """Commits what loop devices freed in their files: ext4 sends its discards then."""
+    for row in rows:
+        if row.layer == "file system" and row.below_file:
+            with suppress(OSError):  # read-only, or not visible here
+                sync_file_system(Path(row.device))
+
+
+def _keeper(rows: Iterable[TrimLayer]) -> TrimLayer | None:
+    """The schedule of the first file system below a loop device that does not discard at once."""
+    below = (row for row in rows if row.layer == "schedule" and row.below_file)
+    return next((row for row in below if row.why != ONLINE_AT_ONCE), None)
 
 
 def _require_on_drive(mount: Mount) -> None:
@@ -166,8 +215,10 @@ def _layer_result(
     )
 
 
-def _is_bottom(layer: LayerResult) -> bool:
-    return layer.layer in {"drive", "USB", "loop"} and not layer.below_file
+def _total(counts: Iterable[int | None]) -> int | None:
+    """The sum; None if one is unknown, or there are none."""
+    known = list(counts)
+    return sum(count or 0 for count in known) if known and None not in known else None
 
 
 def _describe(row: TrimLayer | None) -> str | None:

@@ -295,6 +295,20 @@ def test_trim(
     assert light(make_checkup(run, stack=stack), "trim").colour == colour
 
 
+def test_a_run_of_trim_that_did_not_decide_is_not_recommended_again(
+    make_checkup: MakeCheckup, run_of: RunOf
+) -> None:
+    run = run_of("trim", {"reaches": found(None)})
+    assert light(make_checkup(run), "trim").next == ""
+
+
+def test_a_run_of_trim_that_is_missing_is_recommended_with_sudo(
+    make_checkup: MakeCheckup,
+) -> None:
+    missing = light(make_checkup(why_not={"trim": "no time was left"}), "trim")
+    assert missing.next == "sudo ssdlab run trim /mnt/data"
+
+
 def test_without_root_trim_is_what_the_layers_declare(
     make_checkup: MakeCheckup, run_of: RunOf
 ) -> None:

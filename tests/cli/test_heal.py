@@ -40,7 +40,7 @@ main()
 
 @pytest.fixture
 def file(make_filesystem: Callable[..., Path]) -> Path:
-    path = make_filesystem("ext4", 700) / "file"
+    path = make_filesystem("ext4", 700, direct_io=True) / "file"
     path.write_bytes(CONTENT)
     os.sync()
     return path

@@ -23,8 +23,9 @@ def test_a_trim_shows_each_layer_and_what_it_received(
     assert layers == ["file system", "loop"]
     reaches = report["findings"]["reaches"]["value"]
     assert done.returncode == int(reaches is False)
-    if reaches:
-        assert report["findings"]["reached_bytes"]["value"] >= 64 << 20
+    drives = [row["sent"] for row in report["measures"] if row["layer"] == "drive"]
+    if drives:
+        assert report["findings"]["reached_bytes"]["value"] == drives[0]
     again = ssdlab("trim", point)
     assert "as the file system reports" in again.stdout or reaches is False
     assert "=> " in again.stdout
@@ -73,6 +74,23 @@ def test_provision_prints_both_definitions_and_a_plan_with_its_risks(ssdlab: Pro
     assert "8.21%" in done.stdout
     assert "danger: destroys all data" in done.stdout
     assert "Nothing was changed" in done.stdout
+
+
+def test_provision_of_a_mounted_device_says_so_first(
+    ssdlab: Program, make_filesystem: Callable[..., Path]
+) -> None:
+    point = make_filesystem("ext4", 64)
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    device = next(fields[0] for fields in mounts if fields[1] == str(point))
+    done = ssdlab("provision", device)
+    assert done.returncode == 2
+    assert f"{device} is mounted at {point}" in done.stderr
+    assert "its flash and spare are unknown" in done.stderr
+    given = ssdlab("provision", device, "--flash", "80MiB")
+    lines = given.stdout.replace("\n", " ").split("flash")[0]
+    assert "! in use:" in lines
+    assert f"blkdiscard {device}" not in given.stdout
+    assert "danger: destroys all data" not in given.stdout
 
 
 def test_provision_prints_json_for_the_840_pro(ssdlab: Program) -> None:

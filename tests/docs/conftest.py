@@ -59,11 +59,11 @@ def reader(
 
     def ext4() -> Path:
         make: Callable[..., Path] = request.getfixturevalue("make_filesystem")
-        return make("ext4", 2048)
+        return make("ext4", 2048, direct_io=True)
 
     def loop() -> Path:
         attach: Callable[..., Path] = request.getfixturevalue("loop_device")
-        return attach(256)
+        return attach(256, direct_io=True)
 
     folder = tmp_path / "folder"
     folder.mkdir()

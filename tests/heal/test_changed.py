@@ -58,7 +58,7 @@ def test_a_file_that_is_rotated_away_is_refused_and_no_data_is_lost(
     make_filesystem: MakeFileSystem,
     make_sample: MakeSample,
 ) -> None:
-    sample = make_sample(make_filesystem("ext4", 500), 80 * M)
+    sample = make_sample(make_filesystem("ext4", 500, direct_io=True), 80 * M)
     fd = os.open(sample.path, os.O_RDONLY)
     outcome = _heal_while(sample, label, change)
     assert outcome.refused is not None
@@ -72,7 +72,7 @@ def test_a_file_that_is_rotated_away_is_refused_and_no_data_is_lost(
 def test_a_file_that_grows_is_healed_up_to_its_old_size(
     make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    sample = make_sample(make_filesystem("ext4", 500), 80 * M)
+    sample = make_sample(make_filesystem("ext4", 500, direct_io=True), 80 * M)
 
     def grow(path: Path) -> None:
         with path.open("ab") as file:

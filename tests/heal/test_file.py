@@ -14,7 +14,7 @@ from ssdlab.errors import TargetError
 from ssdlab.heal import file as heal_module
 from ssdlab.heal.file import heal_file, select_files
 from ssdlab.heal.options import HealOptions, ProgressCallback
-from ssdlab.heal.outcome import FileOutcome, verdict
+from ssdlab.heal.outcome import FileOutcome, MapRow, verdict
 from ssdlab.heal.pieces import Piece, Range
 from ssdlab.heal.speed import ReadSpeedMeter
 
@@ -46,7 +46,7 @@ def simulated(
     make_filesystem: MakeFileSystem, make_sample: MakeSample, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[SampleFile, SimulatedSpeeds]:
     """A file of 80 MiB with simulated speeds."""
-    sample = make_sample(make_filesystem("ext4", 500), 80 * M)
+    sample = make_sample(make_filesystem("ext4", 500, direct_io=True), 80 * M)
     speeds = SimulatedSpeeds(sample.path, range(20, 28), gets_faster=True)
 
     class SimulatedMeter:
@@ -178,3 +178,52 @@ def test_the_verdict_has_the_amount_that_could_not_be_moved() -> None:
     one = FileOutcome("a", planned_bytes=4 * M, moved_bytes=3 * M, left=[(0, M)])
     assert verdict([one], dry_run=False) == "3.0 MiB were rewritten; 1.0 MiB could not be moved."
     assert verdict([one], dry_run=True) == "Dry run of 1 file: 4.0 MiB would be rewritten."
+
+
+def test_a_page_cache_below_is_not_judged(
+    make_filesystem: MakeFileSystem, make_sample: MakeSample
+) -> None:
+    sample = make_sample(make_filesystem("ext4", 100), 8 * M)
+    for options in (HealOptions(), HealOptions(dry_run=True)):
+        reason = heal_file(sample.path, options, silent).refused
+        assert reason is not None
+        assert reason.code == "page-cache-below"
+        assert "losetup --direct-io=on /dev/loop" in reason.sentence
+    chosen = heal_file(sample.path, HealOptions(ranges=((0, 4 * M),)), silent)
+    assert chosen.not_timed is not None
+    assert (chosen.fresh_mib_per_s, chosen.after_mib_per_s) == (None, None)
+    assert chosen.moved_bytes == 4 * M
+    assert verdict([chosen], dry_run=False) == "4.0 MiB were rewritten."
+    sample.check()
+
+
+def test_a_dry_run_measures_a_file_without_a_journal_and_says_what_to_do_instead(
+    make_filesystem: MakeFileSystem, make_sample: MakeSample
+) -> None:
+    point = make_filesystem("ext4", 100, "-O ^has_journal", direct_io=True)
+    sample = make_sample(point, 8 * M)
+    dry = heal_file(sample.path, HealOptions(dry_run=True, ranges=((0, 4 * M),)), silent)
+    assert dry.refused is None
+    assert dry.before_mib_per_s is not None
+    assert dry.only_measured is not None
+    assert "copy it" in dry.only_measured.sentence
+    assert verdict([dry], dry_run=True) == (
+        "Dry run of 1 file: nothing would be rewritten; 4.0 MiB cannot be rewritten in place."
+    )
+    refused = heal_file(sample.path, HealOptions(everything=True), silent).refused
+    assert refused is not None
+    assert refused.code == "no-journal"
+
+
+@pytest.mark.parametrize(
+    ("after", "sentence"),
+    [
+        (190.0, "4.0 MiB were rewritten, but read at 190 MiB/s, before at 200: no gain."),
+        (205.0, "4.0 MiB were rewritten, but read at 205 MiB/s, before at 200: no gain."),
+        (400.0, "4.0 MiB were rewritten, and read at 400 instead of 200 MiB/s."),
+    ],
+)
+def test_a_heal_that_gained_nothing_says_so(after: float, sentence: str) -> None:
+    row = MapRow(0, 4 * M, 200.0, after, is_slow=False, is_rewritten=True)
+    one = FileOutcome("a", planned_bytes=4 * M, moved_bytes=4 * M, map=[row])
+    assert verdict([one], dry_run=False) == sentence

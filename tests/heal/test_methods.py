@@ -41,7 +41,7 @@ def places(sample: SampleFile) -> dict[int, int]:
 def test_a_file_gets_new_blocks_and_keeps_its_content(
     kind: str, make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    sample = make_sample(make_filesystem(kind, 400), SIZE)
+    sample = make_sample(make_filesystem(kind, 400, direct_io=True), SIZE)
     before, status = places(sample), sample.path.stat()
     outcome = heal(sample, everything=True)
     assert (outcome.refused, outcome.left, outcome.interrupted) == (None, [], False)
@@ -58,7 +58,7 @@ def test_a_file_gets_new_blocks_and_keeps_its_content(
 def test_only_the_chosen_ranges_get_new_blocks(
     kind: str, make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    sample = make_sample(make_filesystem(kind, 400), SIZE)
+    sample = make_sample(make_filesystem(kind, 400, direct_io=True), SIZE)
     before = places(sample)
     outcome = heal(sample, ranges=((3 * M + 5, M - 5), (12 * M, 5 * M)))
     block = os.statvfs(sample.path).f_bsize
@@ -75,7 +75,7 @@ def test_only_the_chosen_ranges_get_new_blocks(
 def test_holes_and_unwritten_space_are_kept(
     kind: str, make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    sample = make_sample(make_filesystem(kind, 400), 4 * M)
+    sample = make_sample(make_filesystem(kind, 400, direct_io=True), 4 * M)
     with sample.path.open("r+b") as file:
         file.truncate(9 * M)
         os.posix_fallocate(file.fileno(), 6 * M, M)
@@ -92,7 +92,7 @@ def test_holes_and_unwritten_space_are_kept(
 def test_a_dry_run_reports_the_plan_and_writes_nothing(
     kind: str, make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    sample = make_sample(make_filesystem(kind, 400), SIZE)
+    sample = make_sample(make_filesystem(kind, 400, direct_io=True), SIZE)
     before = places(sample)
     outcome = heal(sample, everything=True, dry_run=True)
     assert outcome.planned_bytes >= SIZE
@@ -111,7 +111,7 @@ def test_no_write_during_a_heal_is_lost(
     make_sample: MakeSample,
     writing: Callable[[SampleFile, str], RandomWriter],
 ) -> None:
-    sample = make_sample(make_filesystem(kind, 400), SIZE)
+    sample = make_sample(make_filesystem(kind, 400, direct_io=True), SIZE)
     writer = writing(sample, mode)
     outcomes: list[FileOutcome] = []
     while len(outcomes) < 2 or writer.writes() <= 20:  # until it has written during a heal
@@ -126,7 +126,7 @@ def test_no_write_during_a_heal_is_lost(
 def test_after_a_heal_no_block_is_shared_so_the_next_heal_is_not_refused(
     kind: str, make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    sample = make_sample(make_filesystem(kind, 400), SIZE)
+    sample = make_sample(make_filesystem(kind, 400, direct_io=True), SIZE)
     assert heal(sample, everything=True).refused is None
     assert heal(sample, everything=True).refused is None
     sample.check()
@@ -167,7 +167,7 @@ def test_an_incomplete_line_of_the_completed_ranges_is_ignored(tmp_path: Path) -
 def test_the_file_system_is_clean_after_a_heal(
     kind: str, make_filesystem: MakeFileSystem, make_sample: MakeSample
 ) -> None:
-    point = make_filesystem(kind, 400)
+    point = make_filesystem(kind, 400, direct_io=True)
     sample = make_sample(point, SIZE)
     assert heal(sample, everything=True).moved_bytes
     sample.check()

@@ -122,3 +122,33 @@ def test_every_step_that_destroys_data_has_a_danger() -> None:
                 assert step.danger
     assert f"--nsze={370 * GIB // 4096}" in str(methods(drive))
     assert "/dev/nvme0 " in str(methods(drive))
+
+
+@pytest.mark.parametrize(
+    ("transport", "sentence"),
+    [
+        ("virtio", "sda is a virtual machine's disk"),
+        ("nbd", "sda is attached over nbd"),
+        ("md", "sda (md) combines or maps other devices"),
+        ("loop", "sda is a loop device"),
+    ],
+)
+def test_a_device_without_flash_of_its_own_is_refused(
+    transport: str, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uses = ["/dev/sda is mounted at / (ext4): umount it first"]
+    monkeypatch.setattr(provision, "recorded_uses", lambda _device: uses)
+    device = replace(SDA, transport=transport, model="")
+    with pytest.raises(TargetError) as refused:
+        info_of_device(device, None, None)
+    text = str(refused.value)
+    assert text.startswith(f"/dev/sda is mounted at / (ext4), and {sentence}")
+    assert "its flash and spare are unknown" in text
+    assert info_of_device(device, 600 * GIB, None).uses == tuple(uses)
+
+
+def test_the_plan_for_a_drive_in_use_cannot_be_copied_to_destroy_it() -> None:
+    size = DriveSize("/dev/NAME", "sata", 512, 512 * GIB, 400 * GIB, in_use=True)
+    assert [method.name for method in methods(size)] == ["partition, on a drive in use"]
+    commands = [each for method in methods(size) for step in method.steps for each in step.commands]
+    assert "sudo blkdiscard /dev/NAME" not in commands

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from multiprocessing import active_children
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -111,3 +117,63 @@ def test_memory_limits_the_number_of_workers(small: list[SweepRun]) -> None:
 def test_the_memory_estimate_exceeds_ten_bytes_for_each_4_kib(small: list[SweepRun]) -> None:
     large = msgspec.structs.replace(small[0], flash=512 << 30)
     assert memory_of(large) - memory_of(small[0]) > 10 * (500 << 30) // 4096
+
+
+PARENT = """
+import msgspec, sys
+from ssdlab.sweep.execute import execute_locally
+from ssdlab.sweep.spec import SweepRun
+
+if __name__ == "__main__":
+    runs = msgspec.json.decode(sys.argv[1], type=list[SweepRun])
+    print("started", flush=True)
+    list(execute_locally(runs, 2))
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed(small: list[SweepRun], tmp_path: Path) -> None:
+    program = tmp_path / "parent.py"
+    program.write_text(PARENT)
+    runs = msgspec.json.encode([_longer(small[0], ENDLESS)]).decode()
+    with subprocess.Popen([sys.executable, program, runs], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        # Two workers, of which one is idle, and the process that cleans up semaphores.
+        children = _wait_for(lambda: _children(parent.pid), lambda found: len(found) >= 3)
+        busy = _wait_for(lambda: [each for each in children if _cpu_seconds(each) > 3], bool)
+        parent.kill()
+    assert busy
+    left = _wait_for(
+        lambda: [each for each in children if _is_alive(each)], lambda found: not found
+    )
+    for child in left:
+        os.kill(child, signal.SIGKILL)
+    assert left == []
+
+
+def _wait_for(read: Callable[[], list[int]], is_enough: Callable[[list[int]], bool]) -> list[int]:
+    end = time.monotonic() + TIMEOUT_S
+    while not is_enough(found := read()) and time.monotonic() < end:
+        time.sleep(0.1)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on; empty if there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = _stat(pid)
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def _is_alive(pid: int) -> bool:
+    return _stat(pid)[:1] not in ([], ["Z"])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ssdlab.sweep.analysis import _share, effects, summarise
+from ssdlab.sweep.report import SweepPage
 
 KEYS = {"ftl.spare": True, "ftl.victim": False, "workload.skew": True}
 Formula = Callable[[float, str, float], float]
@@ -84,8 +85,29 @@ def test_failed_runs_are_counted_and_do_not_affect_the_others() -> None:
     rows = _rows(lambda spare, *_: spare)
     rows[0] = {**rows[0], "status": "failed", "reason": "its worker was killed"}
     rows[0]["read_mib_per_s"] = None
-    summary = summarise("s", "p", KEYS, 50, rows)
-    assert (summary.done, len(summary.failed), summary.wanted) == (47, 1, 50)
+    summary = summarise("s", "p", KEYS, 48, rows)
+    assert (summary.done, len(summary.failed), summary.wanted) == (47, 1, 48)
     assert summary.points[0].runs == 1
-    assert "47 of 50 runs done, 1 failed" in summary.verdict
+    assert "47 of 48 runs done, 1 failed" in summary.verdict
     assert "no results yet" in summarise("s", "p", KEYS, 50, rows[:1]).verdict
+
+
+def test_an_unfinished_sweep_says_so_and_explains_nothing() -> None:
+    rows = _rows(lambda spare, *_: spare)
+    assert "ftl.spare explains" in summarise("s", "p", KEYS, 48, rows).verdict
+    unfinished = summarise("s", "p", KEYS, 200, rows)
+    assert unfinished.verdict.startswith("48 of 200 runs done. So far, ")
+    assert "explains 9" not in unfinished.verdict
+    assert unfinished.verdict.endswith("the same command runs them.")
+    titles = [title for title, _ in SweepPage(unfinished).tables]
+    assert not [title for title in titles if "Effect" in title]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_verdict_names_no_effect_that_the_table_says_may_be_zero(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    rows = _rows(lambda *_: float(np.exp(generator.normal())))[:18]
+    summary = summarise("s", "p", KEYS, 18, rows)
+    named = [key for key in KEYS if f"{key} explains" in summary.verdict]
+    zero = [each.key for each in summary.effects if each.may_be_zero]
+    assert not set(named) & set(zero)

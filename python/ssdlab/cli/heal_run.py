@@ -172,6 +172,8 @@ def _print_outcome(outcome: FileOutcome, report: HealReport, console: Console) -
     for name, value in _rows(outcome, dry_run=report.dry_run):
         table.add_row(name, plain(value))
     console.print(table)
+    for reason in filter(None, (outcome.not_timed, outcome.only_measured)):
+        _print(console, f"  ! {reason.sentence}")
 
 
 def _rows(outcome: FileOutcome, *, dry_run: bool) -> list[tuple[str, str]]:
@@ -180,15 +182,17 @@ def _rows(outcome: FileOutcome, *, dry_run: bool) -> list[tuple[str, str]]:
     before, after = _speed(outcome.before_mib_per_s), _speed(outcome.after_mib_per_s)
     rows = [
         (what, f"{size}, {outcome.file_system}, method: {outcome.way}"),
-        ("fresh speed", f"{_speed(outcome.fresh_mib_per_s)} (from {outcome.fresh_from})"),
-        ("before", f"{before}  {_strip(outcome, after=False)}"),
     ]
+    if outcome.not_timed is None:
+        fresh = f"{_speed(outcome.fresh_mib_per_s)} (from {outcome.fresh_from})"
+        rows += [("fresh speed", fresh), ("before", f"{before}  {_strip(outcome, after=False)}")]
     if outcome.after_mib_per_s is not None:
         rows.append(("after", f"{after}  {_strip(outcome, after=True)}"))
     share = outcome.planned_bytes / outcome.size_bytes if outcome.size_bytes else 0.0
     planned = format_size(outcome.planned_bytes)
-    plan = f"{planned} in {len(outcome.plan)} ranges, {share:.1%} of the {what}"
-    rows.append(("to be rewritten", plan))
+    count = f"{len(outcome.plan)} range{'' if len(outcome.plan) == 1 else 's'}"
+    label = "to be rewritten" if outcome.only_measured is None else "slow or chosen"
+    rows.append((label, f"{planned} in {count}, {share:.1%} of the {what}"))
     if outcome.days_of_endurance is not None:
         days = f"{outcome.days_of_endurance:.2g} days of the drive's warranted writes"
         rows.append(("wear", days))

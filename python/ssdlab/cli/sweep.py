@@ -73,6 +73,11 @@ def run(
     sweep, interrupted = execute_spec(parsed, text, Where(workers, dask), out, observer)
     print_sweep(sweep, files, json=json)
     if interrupted:
+        ended = sweep.summary.done + len(sweep.summary.failed)
+        observer.message(
+            f"interrupted: {ended} of {sweep.summary.wanted} runs have ended; to run the rest, "
+            "give the same command again"
+        )
         return Interrupted.exit_status
     return 1 if sweep.summary.failed else 0
 

@@ -51,38 +51,70 @@ def trim(
     from ssdlab.trim import trim as trim_now
 
     result = trim_now(path, force=not once)
-    reaches = _reaches(result)
+    reaches = reaches_drive(result)
     if json:
         write_out(encode_json(_object(result, reaches=reaches)))
     else:
-        _print(result, _verdict(result, reaches=reaches), quiet=quiet)
+        _print(result, verdict(result, reaches=reaches), quiet=quiet)
     return int(reaches is False)
 
 
-def _reaches(result: TrimResult) -> bool | None:
-    """Whether discards reached the drives; None if they do not count them, or none were sent."""
+def reaches_drive(result: TrimResult) -> bool | None:
+    """Whether discards reached the drives; None if that cannot be known.
+
+    The drives may not count them, none may have been sent, or the file of a loop device may have
+    had nothing to free, or be on a file system that discards at another time.
+    """
     if result.refused or result.stops is not None:
         return False
-    sent = sum(result.passes)
-    if not sent or result.reached is None:
+    expected, reached = result.expected, result.reached
+    if not sum(result.passes) or not expected or reached is None:
         return None
-    return result.reached >= _REACHED_SHARE * sent
+    if reached >= _REACHED_SHARE * expected:
+        return True
+    return None if result.loops and result.keeps_until_later else False
 
 
-def _verdict(result: TrimResult, *, reaches: bool | None) -> str:
+def verdict(result: TrimResult, *, reaches: bool | None) -> str:
+    """The result in a sentence: bytes sent, and bytes that the drives received."""
     where = f"; {result.stops} stops it" if result.stops else ""
     if result.refused:
         return f"Nothing was discarded: {result.refused}{where}."
+    if not sum(result.passes):
+        return "The file system has nothing left to discard: it has trimmed all free space before."
     sent = format_size(sum(result.passes))
+    if result.loops and not where:
+        return _verdict_of_loop(result, sent, reaches=reaches)
     if reaches:
         reached = format_size(result.reached or 0)
         return f"The file system sent discards for {sent}; {reached} reached the drive."
     if reaches is False:
         reached = "an unknown amount" if result.reached is None else format_size(result.reached)
         return f"Discards do not reach the drive{where}: {sent} sent, {reached} received."
-    if not sum(result.passes):
-        return "The file system has nothing left to discard: it has trimmed all free space before."
     return f"The file system sent discards for {sent}; the drive's driver does not count them."
+
+
+def _verdict_of_loop(result: TrimResult, sent: str, *, reaches: bool | None) -> str:
+    """What the loop devices freed of their files, and what the drives below received of it."""
+    loops, drives = (
+        ", ".join(row.device for row in rows) for rows in (result.loops, result.drives)
+    )
+    freed = "an unknown amount" if result.expected is None else format_size(result.expected)
+    text = f"The file system sent discards for {sent}; {loops} freed {freed} of its backing file"
+    if not drives:
+        return f"{text}. No drive is known below that file."
+    if result.reached is None:
+        return f"{text}; the driver of {drives} does not count discards."
+    text += f"; the drive {drives} received {format_size(result.reached)}"
+    if reaches:
+        return f"{text}."
+    if not result.expected:
+        return f"{text}. This does not show whether discards reach the drive."
+    now = f"; to send them now, run sudo ssdlab trim {result.keeps}"
+    if reaches is None:
+        return f"{text} so far. {result.keeps} sends discards later{now}."
+    why = f". {result.keeps} does not send them on{now}" if result.keeps else ""
+    return f"Discards do not reach the drive. {text}{why}."
 
 
 def _object(result: TrimResult, *, reaches: bool | None) -> dict[str, Any]:
@@ -94,7 +126,7 @@ def _object(result: TrimResult, *, reaches: bool | None) -> dict[str, Any]:
     reported = f"{result.fs_type} reported {passes} bytes"
     counted = "discards that the drives' drivers counted during the trim"
     findings = {
-        "reaches": Finding(reaches, "", None, None, _verdict(result, reaches=reaches)),
+        "reaches": Finding(reaches, "", None, None, verdict(result, reaches=reaches)),
         "layer": Finding(
             result.stops, "", None, None, "the layer that declares that it does not pass discards"
         ),
@@ -109,7 +141,7 @@ def _object(result: TrimResult, *, reaches: bool | None) -> dict[str, Any]:
         "target": result.mount_point,
         "measures": [asdict(row) for row in result.layers],
         "findings": findings,
-        "verdict": _verdict(result, reaches=reaches),
+        "verdict": verdict(result, reaches=reaches),
         "warnings": result.warnings,
     }
 

@@ -6,6 +6,7 @@ import mmap
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -45,14 +46,17 @@ from ssdlab.heal.refusal import (
     CHUNK_BYTES,
     Method,
     Refusal,
+    cached_below,
     changed,
     method_for,
     no_space,
     refusal,
+    untimed,
 )
 from ssdlab.heal.speed import ReadSpeedMeter
 from ssdlab.storage_stack.extents import merged
 from ssdlab.storage_stack.file_info import FileInfo, read_file_info
+from ssdlab.storage_stack.layers import devices_of_mount
 
 PROBE_BYTES: Final = 16 << 20
 MIN_FILE_BYTES: Final = 1 << 20
@@ -85,8 +89,15 @@ def _heal(
     result.file_system, result.size_bytes = info.mount.fs_type, info.size_bytes
     reason = refusal(info, shared=options.shared)
     method = method_for(info)
+    if reason is not None and reason.code == "no-journal" and options.dry_run:
+        result.only_measured, reason = reason, None
     if reason is not None or method is None:
         return _refuse(result, reason)
+    result.not_timed = cached_below(devices_of_mount(info.mount))
+    if result.not_timed is not None:
+        if options.measures:
+            return _refuse(result, untimed(result.not_timed))
+        options = replace(options, timed=False)
     result.way, result.extents_before = method, len(merged(info.extents or ()))
     heal = _FileHeal(info, method, options, progress, result)
     try:
@@ -145,6 +156,8 @@ class _FileHeal:
         self._record_map()
 
     def _measure_before(self) -> None:
+        if not self.options.timed:
+            return
         meter = ReadSpeedMeter(self.info.path, self.progress)
         try:
             pieces = split_into_pieces(self.written, self.options.piece_bytes)
@@ -231,9 +244,11 @@ class _FileHeal:
         return is_faster(old, self._measured(old, "reading the first rewritten part"))
 
     def _measure_after(self) -> None:
-        old = overlapping_pieces(self.before, self.rewritten)
-        self.after = update_pieces(self.before, self._measured(old, "reading what was rewritten"))
-        self.result.after_mib_per_s = mib_per_s(average_speed(self.after))
+        if self.options.timed:
+            old = overlapping_pieces(self.before, self.rewritten)
+            measured = self._measured(old, "reading what was rewritten")
+            self.after = update_pieces(self.before, measured)
+            self.result.after_mib_per_s = mib_per_s(average_speed(self.after))
         self.result.extents_after = len(merged(read_file_info(self.info.path).extents or ()))
 
     def _measured(self, pieces: Sequence[Piece], label: str) -> list[Piece]:

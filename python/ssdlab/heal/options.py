@@ -22,8 +22,9 @@ class HealOptions:
 
     `everything` or `ranges`, (offset, length) in bytes, choose what to rewrite; without either, a
     measurement does: a piece that reads below `slower_than` times the fresh speed is slow.
-    `fresh_bytes_per_s` is that speed, if the user knows it. `shared` allows files that share blocks
-    with others. `state_folder` is where an interrupted run records what it has finished.
+    `fresh_bytes_per_s` is that speed, if the user knows it. Without `timed`, no speed is
+    measured. `shared` allows files that share blocks with others. `state_folder` is where an
+    interrupted run records what it has finished.
     """
 
     dry_run: bool = False
@@ -32,6 +33,7 @@ class HealOptions:
     piece_bytes: int = PIECE_BYTES
     slower_than: float = SLOWER_THAN
     fresh_bytes_per_s: float | None = None
+    timed: bool = True
     shared: bool = False
     state_folder: Path | None = None
 

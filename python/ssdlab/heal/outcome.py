@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from ssdlab.heal.pieces import Piece, Range, fastest_speed
+from ssdlab.heal.pieces import MIN_GAIN, Piece, Range, fastest_speed
 from ssdlab.heal.refusal import Refusal
 from ssdlab.storage_stack.blockdev import BlockDevice
 
@@ -32,6 +32,7 @@ class FileOutcome(msgspec.Struct):
     """The result for one file or device. `plan` and `left` are (offset, length) ranges.
 
     `plan` has the ranges to rewrite, `left` those that were not rewritten, `why` the reason.
+    `not_timed` is why no speed is known, `only_measured` why no heal can follow a dry run.
     `days_of_endurance`: the drive's warranty allows `planned_bytes` in this many days; None if no
     underlying flash drive is known. For devices only: `restored_bytes` were torn by a crash of an
     earlier run and restored from its journal; `longest_freeze_ms` is None if not mounted.
@@ -42,6 +43,8 @@ class FileOutcome(msgspec.Struct):
     size_bytes: int = 0
     way: str | None = None
     refused: Refusal | None = None
+    not_timed: Refusal | None = None
+    only_measured: Refusal | None = None
     fresh_mib_per_s: float | None = None
     fresh_from: str = ""
     before_mib_per_s: float | None = None
@@ -117,8 +120,13 @@ def _planned(files: list[FileOutcome]) -> str:
     healed = [file for file in files if file.refused is None]
     refused = len(files) - len(healed)
     tail = f"; {refused} refused" if refused else ""
-    planned = sum(file.planned_bytes for file in healed)
+    blocked = sum(file.planned_bytes for file in healed if file.only_measured is not None)
+    planned = sum(file.planned_bytes for file in healed) - blocked
+    if blocked:
+        tail = f"; {blocked / MIB:.1f} MiB cannot be rewritten in place{tail}"
     if not planned:
+        if blocked:
+            return f"nothing would be rewritten{tail}."
         return f"{'nothing reads slowly' if healed else 'nothing can be rewritten'}{tail}."
     return f"{planned / MIB:.1f} MiB would be rewritten{tail}."
 
@@ -159,6 +167,8 @@ def _gain(healed: list[FileOutcome]) -> str:
     amount = sum(length for length, _, _ in rewritten)
     old = amount / sum(length / before for length, before, _ in rewritten)
     new = amount / sum(length / after for length, _, after in rewritten)
+    if new < old * MIN_GAIN:
+        return f", but read at {new:.0f} MiB/s, before at {old:.0f}: no gain"
     return f", and read at {new:.0f} instead of {old:.0f} MiB/s"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal
 
 import msgspec
 
+from ssdlab.storage_stack.blockdev import BlockDevice
+from ssdlab.storage_stack.device_warnings import device_warnings
 from ssdlab.storage_stack.extents import Extent, ExtentFlag, all_flags
 from ssdlab.storage_stack.file_info import Attribute, FileInfo
 from ssdlab.storage_stack.filesystem import (
@@ -18,6 +20,7 @@ from ssdlab.storage_stack.filesystem import (
     STACKED,
     is_network,
 )
+from ssdlab.storage_stack.layers import layers_under
 
 Method = Literal["move extents", "share and compare", "copy and exchange"]
 CHUNK_BYTES: Final = 32 << 20
@@ -74,6 +77,28 @@ def no_space(info: FileInfo, rewritten_bytes: int, method: Method) -> Refusal | 
         "no-room",
         f"{free_mib} MiB are free; a heal needs {needed_mib} MiB, and 1 % of the file system must "
         "stay free: free some space",
+    )
+
+
+def cached_below(devices: Iterable[BlockDevice]) -> Refusal | None:
+    """Why the speed of reads from `devices` is not a drive's. Code: page-cache-below."""
+    for device in devices:
+        for layer in layers_under(device):
+            if any(each.code == "page-cache-below" for each in device_warnings(layer.device)):
+                node = f"/dev/{layer.device.name}"
+                return Refusal(
+                    "page-cache-below",
+                    f"no speed can be measured, because {node} is a loop device without direct I/O "
+                    "and the page cache of the host may answer instead of the drive: run sudo "
+                    f"losetup --direct-io=on {node}",
+                )
+    return None
+
+
+def untimed(reason: Refusal) -> Refusal:
+    """The refusal of a heal that only a measured speed can plan."""
+    return Refusal(
+        reason.code, f"{reason.sentence}, or choose what to rewrite by --ranges or --all"
     )
 
 
@@ -188,7 +213,12 @@ def _extents(extents: Sequence[Extent]) -> Refusal | None:
 
 def _journal(info: FileInfo) -> Refusal | None:
     if info.has_journal is False:
-        return Refusal("no-journal", "its file system has no journal: a power cut could lose data")
+        return Refusal(
+            "no-journal",
+            "its file system has no journal: a power cut during a heal could lose data; instead, "
+            "end the programs that use the file, copy it (cp --preserve=all FILE NEW; sync) and "
+            "rename the copy (mv NEW FILE)",
+        )
     return None
 
 

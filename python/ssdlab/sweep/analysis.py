@@ -43,6 +43,11 @@ class Effect:
     high: float
     levels: tuple[tuple[Any, float], ...]
 
+    @property
+    def may_be_zero(self) -> bool:
+        """Whether the interval of the share includes zero."""
+        return self.low < SHARE_ZERO
+
 
 def effects(
     rows: Sequence[Mapping[str, Any]], keys: Mapping[str, bool], numbers: Sequence[str]
@@ -126,6 +131,8 @@ MARGIN: Final = 0.01
 LOAD: Final = "workload."
 SHARE_MIN: Final = 0.1
 """The smallest share of the variance that the verdict mentions."""
+SHARE_ZERO: Final = 0.01
+"""An interval of a share that begins below this includes zero."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +172,11 @@ class Summary:
     effects: tuple[Effect, ...]
 
     @property
+    def is_complete(self) -> bool:
+        """Whether all planned runs have ended."""
+        return self.done + len(self.failed) >= self.wanted
+
+    @property
     def varying(self) -> list[str]:
         """The results that differ between points."""
         return [name for name in NUMBERS if self._varies(name)]
@@ -182,8 +194,13 @@ class Summary:
         best = sum(point.best for point in self.points)
         if not self.points:
             return f"{progress}: no results yet."
-        strongest = [_strongest(self.effects, number) for number in GOALS if number != "cost"]
         optimal = f"{best} of {len(self.points)} points are Pareto-optimal under their load"
+        if not self.is_complete:
+            return (
+                f"{progress}. So far, {optimal}. The runs left may change this, and what explains "
+                "the results is not judged before all are done; the same command runs them."
+            )
+        strongest = [_strongest(self.effects, number) for number in GOALS if number != "cost"]
         return f"{progress}. {'; '.join([optimal, *filter(None, strongest)])}."
 
 
@@ -238,9 +255,14 @@ def _gain(value: float, reference: float) -> float:
 
 
 def _strongest(found: Sequence[Effect], number: str) -> str:
-    """The parameter with the largest share of a result's variance; "" if all shares are small."""
+    """The parameter with the largest share of a result's variance.
+
+    "" if all shares are small, or may be zero.
+    """
     candidates = [
-        effect for effect in found if effect.number == number and effect.share >= SHARE_MIN
+        effect
+        for effect in found
+        if effect.number == number and effect.share >= SHARE_MIN and not effect.may_be_zero
     ]
     if not candidates:
         return ""

@@ -20,9 +20,10 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 import msgspec
@@ -95,10 +96,18 @@ def _available_memory() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) << 10
 
 
-def set_signal_handlers() -> None:
-    """Makes a worker process ignore Ctrl-C: its parent handles it and kills the worker."""
+def prepare_worker() -> None:
+    """Makes a worker process ignore Ctrl-C, which its parent handles, and end with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()  # also returns if the parent was killed
+    os._exit(1)
 
 
 @dataclass(frozen=True)
@@ -128,9 +137,7 @@ class _Worker:
         """Spawns a process; a forked one would inherit locks that libraries hold."""
         context = get_context("spawn")
         try:
-            self.executor = ProcessPoolExecutor(
-                1, mp_context=context, initializer=set_signal_handlers
-            )
+            self.executor = ProcessPoolExecutor(1, mp_context=context, initializer=prepare_worker)
         except OSError as error:
             raise UsageError(
                 f"cannot create a semaphore ({error.strerror}), which a sweep's processes need; "

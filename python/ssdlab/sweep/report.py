@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ssdlab.sweep.analysis import GOALS, MARGIN, Effect, Point, Summary
+from ssdlab.sweep.analysis import GOALS, MARGIN, SHARE_ZERO, Effect, Point, Summary
 from ssdlab.sweep.figures import figures
 from ssdlab.view import Column, Picture, Table
 from ssdlab.wording import NOTHING, format_number, number, plain, unit_of
@@ -32,8 +32,6 @@ _SHARES: Final = (
     '95 % interval; "under" gives the upper bound of a share that may be zero. Effects of '
     "combinations of parameters are not included."
 )
-_SHARE_SHOWN: Final = 0.01
-"""An interval that begins below this share includes zero."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class SweepPage:
     def tables(self) -> list[tuple[str, Table]]:
         """Two titled tables: the effect of each parameter, and the Pareto-optimal points."""
         tables = []
-        if self.summary.effects:
+        if self.summary.effects and self.summary.is_complete:
             tables.append(("Effect of each parameter, share of the variance", self._effects()))
         best = [point for point in self.summary.points if point.best]
         if best:
@@ -68,7 +66,9 @@ class SweepPage:
     @property
     def notes(self) -> list[tuple[str, str]]:
         """Notes on how to read the tables, and on failed runs."""
-        notes = [("shares", _SHARES)] if self.summary.effects else []
+        notes = []
+        if self.summary.effects and self.summary.is_complete:
+            notes.append(("shares", _SHARES))
         if self.summary.points:
             notes.append(("Pareto-optimal", self._pareto()))
         if same := self._same():
@@ -145,8 +145,8 @@ def _unit(name: str) -> str:
 def _share(effect: Effect | None) -> str:
     if effect is None:
         return NOTHING
-    if effect.low < _SHARE_SHOWN:
-        return f"under {max(effect.high, _SHARE_SHOWN):.0%}"
+    if effect.may_be_zero:
+        return f"under {max(effect.high, SHARE_ZERO):.0%}"
     return f"{effect.share:.0%} ({effect.low:.0%} to {effect.high:.0%})"
 
 

@@ -81,7 +81,7 @@ def test_ctrl_c_keeps_the_finished_runs_and_leaves_no_process(
     executable: str, tmp_path: Path
 ) -> None:
     spec, folder = _spec(tmp_path, "16GiB", 1000), tmp_path / "few"  # would take hours
-    command = [executable, "sweep", str(spec), "--out", str(folder), "--json", "--quiet"]
+    command = [executable, "sweep", str(spec), "--out", str(folder), "--json"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
     while not any(map(_is_working, _workers(process.pid))):
@@ -92,6 +92,9 @@ def test_ctrl_c_keeps_the_finished_runs_and_leaves_no_process(
     assert process.returncode == 3, stderr
     assert "Traceback" not in stderr
     assert json.loads(stdout)["runs"] == 6
+    assert stderr.splitlines()[-1] == (
+        "interrupted: 0 of 6 runs have ended; to run the rest, give the same command again"
+    )
     for _ in range(600):
         if not _processes_in_group(process.pid):
             break

@@ -165,6 +165,14 @@ def test_an_interrupted_run_has_no_findings(virtual: bool) -> None:
 
 def test_blocks_that_cannot_be_read_back_are_named_with_the_reason() -> None:
     assert _concluded(sent={"sda": 0.0}).verdict == (
-        "Undecided whether discards reach the flash: few or no discards were counted, and the "
-        "blocks cannot be read back (/dev/dm-1 cannot be opened; run this as root)."
+        "Undecided whether discards reach the flash: few or no discards were counted; the "
+        "blocks could not be read back to check it (/dev/dm-1 cannot be opened; run this as root)."
+    )
+
+
+def test_discards_that_were_sent_but_not_checked_say_why() -> None:
+    assert _concluded(sent={"sda": SIZE}).verdict == (
+        f"Undecided whether discards reach the flash: drives were sent {SIZE:.4g} MiB of discards; "
+        "the blocks could not be read back to check it (/dev/dm-1 cannot be opened; run this as "
+        "root)."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -159,6 +160,22 @@ def _as_nobody(top: Path) -> Iterator[Path]:
             os.seteuid(0)
             os.setegid(0)
             subprocess.run(["umount", reached], check=True)
+
+
+def test_root_is_not_told_to_become_root(
+    make_filesystem: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = make_filesystem("ext4", ROOM_MIB, EXT4)
+
+    def forbidden(path: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(measure_real, "DirectReader", forbidden)
+    conclusion, codes = _run(top)
+    assert "needs-root" not in codes
+    why = conclusion.findings["reads_back"].why
+    assert "this machine forbids it, also to root" in why
+    assert "as root" not in why
 
 
 @pytest.mark.parametrize("options", ["", "discard"])

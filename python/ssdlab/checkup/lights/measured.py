@@ -26,6 +26,7 @@ from ssdlab.checkup.record import Checkup
 from ssdlab.checkup.table import mb_per_s
 from ssdlab.doctor.checks import Verdict
 from ssdlab.records import Finding, Run
+from ssdlab.target import is_twin
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -281,8 +282,9 @@ def _declared_trim(checkup: Checkup, unproved: str = "") -> Light:
         and not checkup.record.as_root
         and any(one.code == "needs-root" for one in run.result.warnings)
     )
-    sudo = "sudo " if needs_root else ""
-    alone = f"{sudo}ssdlab run trim {place(checkup)}"
+    sudo = "" if is_twin(place(checkup)) else "sudo "
+    # A finished run would end the same again.
+    alone = f"{sudo}ssdlab run trim {place(checkup)}" if needs_root or reaches is None else ""
     if (worst_one := problem(declared)) is not None:
         return light_of("trim", "TRIM", worst_one, checkup)
     passes = next((one for one in declared if one.code == "trim-passes"), None)

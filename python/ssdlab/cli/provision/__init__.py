@@ -64,7 +64,10 @@ def provision(
     progress = output.progress(quiet=quiet or json)
     measured = [] if twin == "none" else list(gains(info, RECOMMENDED_SPARE, progress))
     visible_bytes, usable = info.area.visible, info.area.usable_for(share)
-    plan = methods(DriveSize(info.node, info.transport, info.sector, visible_bytes, usable))
+    # A command with the name of a drive in use would destroy data if it were only copied.
+    in_use, node = bool(info.uses), "/dev/NAME" if info.uses else info.node
+    size = DriveSize(node, info.transport, info.sector, visible_bytes, usable, in_use)
+    plan = methods(size)
     output.print_result(output.Result(info, measured, plan, share), json=json)
 
 

@@ -69,6 +69,7 @@ def _object(result: Result) -> dict[str, Any]:
         "findings": findings,
         "verdict": _verdict(drive, gains),
         "plan": [asdict(method) for method in result.plan],
+        "in_use": drive.uses,
         "warnings": drive.warnings,
     }
 
@@ -87,9 +88,18 @@ def _print(result: Result) -> None:
     console, drive = Console(), result.drive
     head = Text.assemble(("provision", "bold"), f"  {plain(drive.name)}  {plain(drive.model)}")
     console.print(Padding(head, (1, 0, 1, 1)))
+    for use in drive.uses:
+        what = plain(use.partition(": ")[0])  # not how to undo it: nothing is to be done yet
+        console.print(Padding(Text(f"! in use: {what}", "yellow"), (0, 0, 0, 1)))
     _print_sizes(drive, console)
     _print_recommended(drive, console)
     _print_gains(result, console)
+    if drive.uses:
+        text = (
+            f"{plain(drive.node)} is in use: methods that destroy all data are left out, and the "
+            "commands below name /dev/NAME instead."
+        )
+        console.print(Padding(Text(text, "yellow"), (0, 0, 1, 1)))
     for method in result.plan:
         _print_method(method, console)
     text = f"The plan is for a spare of {result.share:.4g} of all flash (--spare)."

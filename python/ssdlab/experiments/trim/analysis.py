@@ -99,7 +99,15 @@ def decide(evidence: Evidence, back: str | None) -> Decision:
         return _if_gone(evidence, stops)
     if back == "old data":
         return _if_unchanged(evidence, stops)
-    return _if_unknown(evidence, stops, "nothing" if back is None else "nothing conclusive")
+    return _if_unknown(evidence, stops, _reading(evidence, back))
+
+
+def _reading(evidence: Evidence, back: str | None) -> str:
+    """What reading the blocks back showed, if that decides nothing."""
+    if back is not None:
+        return "what the blocks read as afterwards is not conclusive"
+    reason = _detail(evidence, "not_read")
+    return "the blocks could not be read back to check it" + (f" ({reason})" if reason else "")
 
 
 def _if_gone(evidence: Evidence, stops: str | None) -> Decision:
@@ -143,18 +151,16 @@ def _if_unchanged(evidence: Evidence, stops: str | None) -> Decision:
 
 def _if_unknown(evidence: Evidence, stops: str | None, read: str) -> Decision:
     if stops is not None:
-        why = f"{stops} declares that it passes no discards; {read} was read"
+        why = f"{stops} declares that it passes no discards; {read}"
         return Decision(False, stops, why)
     freed = _freed_mib(evidence)
     if freed >= MOST * _marked_mib(evidence):
-        return Decision(True, "none", f"{freed:.4g} MiB were freed below; {read} was read")
+        return Decision(True, "none", f"{freed:.4g} MiB were freed below; {read}")
     sent = _last_value(evidence, "sent_drives_mib")
     if sent is not None and sent >= MOST * _marked_mib(evidence):
-        why = f"drives were sent {sent:.4g} MiB of discards; {read} was read"
-    elif not_read := _detail(evidence, "not_read"):
-        why = f"few or no discards were counted, and the blocks cannot be read back ({not_read})"
+        why = f"drives were sent {sent:.4g} MiB of discards; {read}"
     else:
-        why = f"{read} was read, and few or no discards were counted{_refusal(evidence)}"
+        why = f"few or no discards were counted{_refusal(evidence)}; {read}"
     return Decision(None, None, why)
 
 

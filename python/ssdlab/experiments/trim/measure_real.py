@@ -9,6 +9,7 @@ files. Only blocks of the test file are discarded, and only after they are freed
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -153,10 +154,23 @@ def _open_read_back(
     try:
         source = stack.enter_context(DirectReader(device.node))
     except OSError as error:
-        why = f"{device.node} cannot be opened for reading ({error.strerror}); run this as root"
-        return _not_readable(session, "needs-root", why)
+        code, reason = _why_denied(error)
+        why = f"{device.node} cannot be opened for reading ({error.strerror}); {reason}"
+        return _not_readable(session, code, why)
     with DirectReader(Path(f"/proc/self/fd/{file.fd}")) as content:
         return _ReadBack(source, blocks.on_device, digests(content, blocks.in_file))
+
+
+def _why_denied(error: OSError) -> tuple[str, str]:
+    """The warning's code and what to do, if the kernel refused to open a device or to discard."""
+    if not isinstance(error, PermissionError):
+        return "not-read", "see the kernel's log"
+    if os.geteuid() != 0:
+        return "needs-root", "run this as root, with sudo"
+    return "not-read", (
+        "this machine forbids it, also to root (a container or a virtual machine may): run this "
+        "outside of it"
+    )
 
 
 def _not_readable(session: RunSession, code: str, why: str) -> _ReadBack:
@@ -192,9 +206,9 @@ def _trim_extents(session: RunSession, directory: Path, extents: Sequence[Span])
     except OSError as error:
         session.observe("fitrim_mib", detail=f"refused ({error.strerror})")
         if isinstance(error, PermissionError):
+            code, reason = _why_denied(error)
             session.target.warn(
-                "needs-root",
-                "The file system was not asked to discard (FITRIM): run this as root.",
+                code, f"The file system was not asked to discard (FITRIM): {reason}."
             )
         return False
     session.observe("fitrim_mib", trimmed / MIB)

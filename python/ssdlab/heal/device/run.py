@@ -112,6 +112,8 @@ class DeviceHeal:
 
     def _measure_before(self) -> None:
         result, options = self.result, self.options
+        if not options.timed:
+            return
         meter = self.speed_meter()
         ranges = measurable_pieces(self.layout.ranges, options.piece_bytes, self.layout.size_bytes)
         try:
@@ -174,6 +176,8 @@ class DeviceHeal:
         return is_faster(old, self._measured(old, "reading the first rewritten part"))
 
     def _measure_after(self) -> None:
+        if not self.options.timed:
+            return
         old = self._rewritten_pieces()
         measured = self._measured(old, "reading what was rewritten")
         self.after = {piece.range.offset: piece for piece in measured}

@@ -29,6 +29,7 @@ from ssdlab.heal.device.refusal import (
 from ssdlab.heal.device.run import DeviceHeal, DeviceLayout, Rewriter, request_text
 from ssdlab.heal.options import DeviceOptions, ProgressCallback
 from ssdlab.heal.outcome import FileOutcome
+from ssdlab.heal.refusal import cached_below, untimed
 from ssdlab.storage_stack.blockdev import BlockDevice, device_at, size_of
 from ssdlab.storage_stack.in_use import in_use
 from ssdlab.storage_stack.layers import drives_under
@@ -72,6 +73,11 @@ def _heal_device(path: Path, options: DeviceOptions, progress: ProgressCallback)
         require_freezable(device, mount, result.file_system, options.journal)
         result.way = METHOD_MOUNTED
     require_rewritable(device)
+    result.not_timed = cached_below([device])
+    if result.not_timed is not None:
+        if options.heal.measures:
+            raise TargetError(f"{path} was left unchanged: {untimed(result.not_timed).sentence}")
+        options = replace(options, heal=replace(options.heal, timed=False))
     with _opened(path, exclusive=mount is None) as direct:
         opened = _OpenDevice(direct, device, mount, options)
         if options.heal.dry_run:

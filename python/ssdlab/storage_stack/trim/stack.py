@@ -39,6 +39,8 @@ DISCARDING: Final = frozenset(
     | {"gfs2", "ocfs2", "bcachefs"}
 )
 """File systems with FITRIM, the mount option `discard`, or both."""
+ONLINE_AT_ONCE: Final = "mounted with discard: as files are deleted"
+"""Why a schedule passes whose discards are sent by the next commit at the latest."""
 
 
 def trim_layers_of_mount(mount: Mount, roots: Roots = LIVE) -> tuple[TrimLayer, ...]:
