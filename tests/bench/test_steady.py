@@ -13,7 +13,7 @@ TABLE: Final[dict[str, Any]] = runpy.run_path(
 )
 TWINS: Final = {name: (twin, block_kib) for name, twin, block_kib in TABLE["TWINS"]}
 FROM_RATES: Final = "from the curve"
-FROM_KNOWN: Final = "is invalid"
+FROM_KNOWN: Final = "data invalid"
 
 
 @pytest.mark.parametrize(
