@@ -7,7 +7,7 @@ use crate::Nanos;
 /// Size of the ring of gaps: a power of two.
 const RING: usize = 64;
 
-/// Number of gaps that are removed from a full ring.
+/// Number of gaps that are moved out of a full ring.
 const SWEPT: u64 = 16;
 
 /// A booking, from `start` up to `end`.
@@ -123,9 +123,7 @@ impl Calendar {
     /// Books a span in one of the early gaps; `None` if it fits into none.
     #[cold]
     fn book_early(&mut self, earliest: Nanos, duration: Nanos) -> Option<Span> {
-        while self.early.front().is_some_and(|gap| gap.end <= self.now) {
-            self.early.pop_front();
-        }
+        self.forget_past();
         let near = self.early.partition_point(|gap| gap.end < earliest + duration);
         let index = (near..self.early.len()).find(|index| {
             let gap = self.early[*index];
@@ -170,13 +168,20 @@ impl Calendar {
         }
     }
 
-    /// Removes the earliest gaps of the ring; keeps those that are not past elsewhere.
+    /// Moves the earliest gaps of the ring to `early`, which keeps no past ones.
     #[cold]
     fn sweep(&mut self) {
-        let swept = self.first..self.first + SWEPT;
+        for number in self.first..self.first + SWEPT {
+            self.early.push_back(self.gap(number));
+        }
         self.first += SWEPT;
-        let gaps = swept.map(|number| self.gap(number)).filter(|gap| gap.end > self.now);
-        self.early.extend(gaps.collect::<Vec<_>>());
+        self.forget_past();
+    }
+
+    fn forget_past(&mut self) {
+        while self.early.front().is_some_and(|gap| gap.end <= self.now) {
+            self.early.pop_front();
+        }
     }
 
     fn remove(&mut self, number: u64) {
@@ -244,11 +249,14 @@ mod tests {
 
     #[test]
     fn only_gaps_in_the_future_are_kept_beyond_the_ring() {
-        let mut calendar = Calendar::default();
-        for number in 1..=10_000 {
-            calendar.advance(Nanos::new((number - 1) * 10));
-            calendar.book(Nanos::new(number * 10), Nanos::new(5));
+        for ahead in [1, 500] {
+            let mut calendar = Calendar::default();
+            for number in ahead..=10_000 {
+                calendar.advance(Nanos::new((number - ahead) * 10));
+                calendar.book(Nanos::new(number * 10), Nanos::new(5));
+            }
+            assert!(calendar.early.len() <= ahead as usize, "{} gaps", calendar.early.len());
+            assert_eq!(calendar.early.is_empty(), ahead == 1);
         }
-        assert!(calendar.early.is_empty());
     }
 }
