@@ -134,11 +134,9 @@ def _require_drive(device: BlockDevice, uses: Sequence[str]) -> None:
     found = [warning for warning in device_warnings(device) if warning.code in codes]
     if not found and device.transport != "loop":
         return
-    what = (
-        found[0].sentence.partition(",")[0].partition(":")[0]
-        if found
-        else (f"{device.name} is a loop device")
-    )
+    what = f"{device.name} is a loop device"
+    if found:
+        what = found[0].sentence.partition(",")[0].partition(":")[0]
     in_use = f"{uses[0].partition(':')[0]}, and " if uses else ""
     raise TargetError(
         f"{in_use}{what.rstrip('.')}: its flash and spare are unknown, so there is nothing to "

@@ -25,7 +25,7 @@ from ssdlab.storage_stack.mounts import Mount, mount_of
 from ssdlab.storage_stack.resync import resync_warnings
 from ssdlab.storage_stack.space import space_on
 from ssdlab.storage_stack.trim.devices import discarded_bytes, used_bytes
-from ssdlab.storage_stack.trim.stack import ONLINE_AT_ONCE, blocking_layer, trim_layers_of_mount
+from ssdlab.storage_stack.trim.stack import blocking_layer, discards_online, trim_layers_of_mount
 from ssdlab.warning import MeasurementWarning
 
 _ALL: Final = (1 << 64) - 1
@@ -150,7 +150,12 @@ def _sync_below(rows: Iterable[TrimLayer]) -> None:
 def _keeper(rows: Iterable[TrimLayer]) -> TrimLayer | None:
     """The schedule of the first file system below a loop device that does not discard at once."""
     below = (row for row in rows if row.layer == "schedule" and row.below_file)
-    return next((row for row in below if row.why != ONLINE_AT_ONCE), None)
+    return next((row for row in below if not _discards_at_once(Path(row.device))), None)
+
+
+def _discards_at_once(point: Path) -> bool:
+    """Whether a mount sends discards by its next commit at the latest."""
+    return discards_online(mount_of(point)) in {"discard", "discard=sync"}
 
 
 def _require_on_drive(mount: Mount) -> None:

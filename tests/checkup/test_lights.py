@@ -256,6 +256,13 @@ def test_the_doctors_warning_about_trim_counts_also_if_the_hosts_memory_answered
     assert "not proved: the host's memory answered" in declared.says
 
 
+def test_a_run_that_ended_undecided_is_not_to_be_repeated(
+    make_checkup: MakeCheckup, run_of: RunOf
+) -> None:
+    one = light(make_checkup(run_of("trim", {"reaches": found(None)}), stack="memory"), "trim")
+    assert (one.colour, one.next) == ("grey", "")
+
+
 def test_files_on_a_buffered_loop_device_are_not_judged(make_checkup: MakeCheckup) -> None:
     one = light(make_checkup(stack="loop"), "files")
     assert one.colour == "grey"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from matplotlib.figure import Figure
 
@@ -49,9 +50,23 @@ def test_the_card_has_the_table_and_the_lights_and_no_path(content: Content) -> 
     texts = [text.get_text() for text in figure.axes[0].texts]
     expected = ["Samsung SSD 970 EVO Plus 500GB", "nvme, 465.8 GiB; ext4", "SEQ1M", "Q8T1"]
     expected += ["RND4K", "Q1T1", "3493", "2002", "83.1", "-", "After random writes", "red"]
-    expected += ["Health", "not measured", "ssdlab 0.1.0 checkup", "2026-11-24 12:00 UTC"]
+    expected += [
+        "Health",
+        "not measured",
+        "ssdlab 0.1.0 checkup; bars on a logarithmic scale",
+        "2026-11-24 12:00 UTC",
+    ]
     assert set(expected) <= set(texts)
     assert not [text for text in texts if "anna" in text]
+
+
+def test_the_card_has_the_tables_warning_shortened_to_a_line(content: Content) -> None:
+    figure = Figure()
+    warning = f"The table's runs differ from their mean: {', '.join(['RND4K by 20 %'] * 20)}."
+    card._paint(msgspec.structs.replace(content, table_warning=warning), figure)
+    (shown,) = [text.get_text() for text in figure.axes[0].texts if "differ" in text.get_text()]
+    assert shown.endswith(" ...")
+    assert len(shown) <= 150
 
 
 @pytest.mark.parametrize(

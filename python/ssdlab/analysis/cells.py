@@ -16,7 +16,8 @@ class Cell:
     """One measured value; `repeats` are the individual measurements (may be empty).
 
     `case` has the values of the columns `Columns.case`. `name` is the measured column; `unit` is
-    "" if the name ends in the unit. `description` is the case as text, with what each number is.
+    "" if the name ends in the unit. `description` is the case as text for readers: `4 KiB units,
+    queue depth 1`.
     """
 
     case: tuple[str | float, ...]
@@ -33,7 +34,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The case as text: `random 4k, read`."""
+        """The case as text without what its numbers are, as `--hold-out` takes it: `4, 1`."""
         return ", ".join(
             word if isinstance(word, str) else f"{word:.6g}" for word in self.case if word != ""
         )

@@ -7,12 +7,28 @@ measured    from the experiments: speed, durable writes, long writes, ageing, TR
 
 from __future__ import annotations
 
-from ssdlab.checkup.lights.light import COLOURS, Colour, Light, was_busy
+from ssdlab.checkup.lights.light import (
+    COLOURS,
+    MEMORY_ANSWERED,
+    Colour,
+    Light,
+    was_busy,
+    why_not_the_drive,
+)
 from ssdlab.checkup.lights.measured import measured_lights
 from ssdlab.checkup.lights.stack import stack_lights
 from ssdlab.checkup.record import Checkup
 
-__all__ = ["COLOURS", "Colour", "Light", "lights", "verdict", "was_busy"]
+__all__ = [
+    "COLOURS",
+    "MEMORY_ANSWERED",
+    "Colour",
+    "Light",
+    "lights",
+    "verdict",
+    "was_busy",
+    "why_not_the_drive",
+]
 
 
 def lights(checkup: Checkup) -> list[Light]:

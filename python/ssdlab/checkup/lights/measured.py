@@ -290,7 +290,7 @@ def _declared_trim(checkup: Checkup, unproved: str = "") -> Light:
     passes = next((one for one in declared if one.code == "trim-passes"), None)
     if passes is None:
         reason = "it takes root" if needs_root else why or "it was interrupted"
-        return _grey("trim", checkup, reason, alone)
+        return not_measured("trim", "TRIM", reason, "trim", alone if checkup.runs else "")
     proof = "the proof needs root" if needs_root else why or "it was interrupted"
     says = f"All layers declare that they pass TRIM; not proved: {proof.rstrip('.')}."
     return _make("trim", "green", says, passes.evidence, alone)

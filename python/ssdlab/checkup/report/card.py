@@ -6,6 +6,7 @@ the figures of all reports, also writes PNG.
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -27,6 +28,7 @@ _ROWS_TOP, _ROW, _GAP = 178, 84, 10
 _NAME_WIDTH, _CELL_WIDTH = 150, 262
 _LIGHTS_LEFT: Final = 790
 _WARNING_LENGTH: Final = 150
+"""Characters of the table's warning that fit on a line."""
 _DRIVE_LENGTH: Final = 74
 """Characters of the drive's name that fit on a line."""
 
@@ -64,9 +66,9 @@ def _paint(content: Content, figure: Figure) -> None:
     _paint_head(content, pane)
     for number, row in enumerate(content.measures):
         _paint_row(pane, _ROWS_TOP + number * (_ROW + _GAP), row.test, row)
-    below = content.table_warning or "The bars have a logarithmic scale."
     if content.measures:
-        _text(pane, _MARGIN, HEIGHT - 64, below[:_WARNING_LENGTH], 13, "muted")
+        below = textwrap.shorten(content.table_warning, _WARNING_LENGTH, placeholder=" ...")
+        _text(pane, _MARGIN, HEIGHT - 64, below, 13, "muted")
     else:
         _text(pane, _MARGIN, _ROWS_TOP + 60, "Speed was not measured.", 20, "muted")
     for number, light in enumerate(content.lights):
@@ -75,7 +77,8 @@ def _paint(content: Content, figure: Figure) -> None:
         _text(pane, _LIGHTS_LEFT + 26, y, light.title, 19)
         word = "not measured" if light.colour == "grey" else light.colour
         _text(pane, WIDTH - _MARGIN, y, word, 15, "muted", ha="right")
-    _text(pane, _MARGIN, HEIGHT - 34, f"ssdlab {content.ssdlab} checkup", 15, "muted")
+    foot = f"ssdlab {content.ssdlab} checkup; bars on a logarithmic scale"
+    _text(pane, _MARGIN, HEIGHT - 34, foot, 15, "muted")
     kind = "twin, virtual time" if content.virtual else when(content).partition(",")[0]
     _text(pane, WIDTH - _MARGIN, HEIGHT - 34, kind, 15, "muted", ha="right")
 

@@ -7,8 +7,14 @@ from typing import Final
 
 import msgspec
 
-from ssdlab.checkup.lights import Light, lights, verdict, was_busy
-from ssdlab.checkup.lights.light import MEMORY_ANSWERED, why_not_the_drive
+from ssdlab.checkup.lights import (
+    MEMORY_ANSWERED,
+    Light,
+    lights,
+    verdict,
+    was_busy,
+    why_not_the_drive,
+)
 from ssdlab.checkup.parts import USUAL_SIZES
 from ssdlab.checkup.record import Checkup
 from ssdlab.checkup.table import TableRow, table

@@ -15,6 +15,7 @@ from ssdlab.doctor.checks.verdict import (
     is_rotating,
 )
 from ssdlab.snapshot import Device, Mounted, Snapshot, TrimLayer
+from ssdlab.storage_stack.trim.stack import NO_SYSTEMD
 
 _COSTS: Final = (
     "the drive treats every block ever written as valid data, so garbage collection has only the "
@@ -231,7 +232,7 @@ def _unknown(snapshot: Snapshot, rows: list[TrimLayer]) -> Verdict:
 def _never_issued(schedule: TrimLayer, mount: Mounted | None, *, passes: bool) -> Verdict:
     point = schedule.device if mount is None else mount.mount_point
     remedy = f"sudo systemctl enable --now fstrim.timer\nsudo fstrim -v {point}"
-    if "systemd does not run" in schedule.why:
+    if NO_SYSTEMD in schedule.why:
         remedy = f"sudo fstrim -v {point}   # once a week, by /etc/cron.weekly/fstrim"
     if mount is not None and mount.fs_type == "ufs":
         remedy = f"umount {point}; tunefs -t enable {mount.source}; mount {point}"

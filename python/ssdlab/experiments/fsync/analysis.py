@@ -208,10 +208,11 @@ def probe_of(evidence: Evidence) -> Probe | None:
     written = [step for step in steps if step["case"] == "written"]
     if not empty or not written:
         return None
-    write, flush = (
-        quantile(*_latency(evidence, written, op), 0.5) / 1000 for op in (_WRITE, _FLUSH)
+    writes, flushes = (_latency(evidence, written, op) for op in (_WRITE, _FLUSH))
+    write, low, flush = (
+        quantile(*latency, q) / 1000
+        for latency, q in ((writes, 0.5), (flushes, 0.25), (flushes, 0.5))
     )
-    low = quantile(*_latency(evidence, written, _FLUSH), 0.25) / 1000
     return Probe(statistics.median(empty), write, flush, low - float(np.quantile(empty, 0.75)))
 
 

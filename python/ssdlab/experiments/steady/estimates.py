@@ -188,8 +188,8 @@ def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
     if high > WIDEST * low:
         return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
     why = (
-        f"a steady write costs {cost / known:.3g} times one that collects superblocks with "
-        f"{garbage.trimmed:.3g} of their data invalid, for which WAF is {garbage.waf:.3g}"
+        f"a steady write costs {cost / known:.3g} times as much as one that collects superblocks "
+        f"with {garbage.trimmed:.3g} of their data invalid, for which WAF is {garbage.waf:.3g}"
     )
     is_plain = not is_folded and gauged.unit == 1 and extra < _EXTRA * cost
     value = garbage.waf * cost / known if is_plain else math.sqrt(low * high)

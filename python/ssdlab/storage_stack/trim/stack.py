@@ -39,8 +39,8 @@ DISCARDING: Final = frozenset(
     | {"gfs2", "ocfs2", "bcachefs"}
 )
 """File systems with FITRIM, the mount option `discard`, or both."""
-ONLINE_AT_ONCE: Final = "mounted with discard: as files are deleted"
-"""Why a schedule passes whose discards are sent by the next commit at the latest."""
+NO_SYSTEMD: Final = "systemd does not run here"
+"""Why an enabled timer does not discard."""
 
 
 def trim_layers_of_mount(mount: Mount, roots: Roots = LIVE) -> tuple[TrimLayer, ...]:
@@ -148,7 +148,7 @@ def _is_scheduled(mount: Mount, roots: Roots) -> tuple[Passes, str]:
     if not _timer_is_enabled(roots.etc):
         return "no", f"{without}, and fstrim.timer is not enabled: only a manual fstrim discards"
     if not (roots.run / "systemd" / "system").is_dir():
-        return "no", f"{without}; fstrim.timer is enabled, but systemd does not run here"
+        return "no", f"{without}; fstrim.timer is enabled, but {NO_SYSTEMD}"
     skipped = _skipped_by_timer(mount, roots.etc)
     if skipped:
         return "no", f"{without}; fstrim.timer is enabled, but {skipped}"
