@@ -130,10 +130,21 @@ def test_on_a_loop_device_the_sentence_says_what_the_drive_below_received(
     assert "1 GiB reached" not in verdict(result, reaches=reaches)
 
 
-def test_a_file_system_below_that_does_not_discard_is_named(
-    make_filesystem: Callable[..., Path], tmp_path: Path
+@pytest.mark.parametrize("option", ["nodiscard", "discard"])
+def test_a_file_system_below_is_synced_and_named_if_it_does_not_discard(
+    make_filesystem: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    option: str,
 ) -> None:
-    below = make_filesystem("ext4", 300, mount_options="nodiscard")
+    below = make_filesystem("ext4", 300, mount_options=option)
+    synced = []
+
+    def sync(point: Path) -> None:
+        synced.append(point)
+        os.sync()
+
+    monkeypatch.setattr("ssdlab.trim.sync_file_system", sync)
     with (below / "image").open("wb") as file:
         file.truncate(128 * MIB)
     point = tmp_path / "upper"
@@ -146,8 +157,9 @@ def test_a_file_system_below_that_does_not_discard_is_named(
     finally:
         subprocess.run(["umount", point], check=True)
     _loop(replace(result, layers=result.layers[:2]))
-    assert result.keeps == str(below)
+    assert result.keeps == (str(below) if option == "nodiscard" else None)
+    assert synced[:2] == [point, below]
     assert result.expected is not None
     assert result.expected >= 36 * MIB
-    if result.reached is not None:
+    if option == "nodiscard" and result.reached is not None:
         assert result.reached < 36 * MIB

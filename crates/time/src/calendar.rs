@@ -219,17 +219,33 @@ mod tests {
         assert_eq!(calendar.first, calendar.end);
     }
 
+    /// The first free span among sorted bookings.
+    fn first_fit(booked: &[Span], earliest: Nanos, duration: Nanos) -> Span {
+        let mut start = earliest;
+        for each in booked {
+            if start + duration <= each.start {
+                break;
+            }
+            start = start.max(each.end);
+        }
+        Span { start, end: start + duration }
+    }
+
     #[test]
-    fn bookings_never_overlap() {
-        let mut calendar = Calendar::default();
-        let mut random = crate::Random::new(7, "calendar");
-        let mut booked: Vec<Span> = Vec::new();
-        for _ in 0..2000 {
-            let earliest = Nanos::new(random.below(10_000));
-            let span = calendar.book(earliest, Nanos::new(1 + random.below(20)));
-            assert!(span.start >= earliest);
-            assert!(booked.iter().all(|b| b.end <= span.start || span.end <= b.start));
-            booked.push(span);
+    fn bookings_are_the_first_free_spans_however_far_ahead_others_are() {
+        for ahead in [300, 100_000] {
+            let mut random = crate::Random::new(7, "calendar");
+            let (mut calendar, mut booked) = (Calendar::default(), Vec::<Span>::new());
+            for number in 0..3000 {
+                let now = number * 20;
+                calendar.advance(Nanos::new(now));
+                let earliest = Nanos::new(now + random.below(ahead));
+                let duration = Nanos::new(1 + random.below(30));
+                let expected = first_fit(&booked, earliest, duration);
+                assert_eq!(calendar.book(earliest, duration), expected, "booking {number}");
+                let at = booked.partition_point(|each| each.start < expected.start);
+                booked.insert(at, expected);
+            }
         }
     }
 

@@ -188,6 +188,7 @@ def test_a_listener_gets_reports_of_every_step_and_of_the_end(small_plan: Plan) 
     assert labels == ["writing", "reading", "resting", "overwriting"]
     assert reports[-1].run_share == 1.0
     assert reports[-1].left_s == 0.0
+    assert all(report.is_virtual for report in reports)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from ssdlab.experiments.fsync.analysis import Burst, Probe, _cost, class_of
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.fsync.analysis import Burst, Probe, _cost, class_of, probe_of
 from ssdlab.records import Finding
 
 SOURCE = "its data sheet"
@@ -65,6 +67,22 @@ def test_the_reason_names_the_time_that_the_flush_is_compared_with() -> None:
     assert "ordinary flash takes at least 160 us to program" in why
     why = class_of(Probe(5, 9, 6), "unknown", "", NO_WARNINGS).why
     assert "even the fastest flash takes 75 us to program" in why
+
+
+def test_the_quartiles_of_both_kinds_of_flush_are_compared() -> None:
+    steps = [
+        {"step": at, "phase": "probe", "case": "empty", "start_ns": 0, "end_ns": us * 1000}
+        for at, us in enumerate((30, 40, 50, 60, 70))
+    ]
+    steps.append({"step": 5, "phase": "probe", "case": "written", "start_ns": 0, "end_ns": 1})
+    latency = [  # write, then flushes: the quick ones are a quarter
+        {"step": 5, "op": op, "latency_ns": us * 1000, "count": count}
+        for op, us, count in ((1, 20, 10), (3, 100, 3), (3, 900, 7))
+    ]
+    named = (("steps", steps), ("interval_latency", latency))
+    probe = probe_of(Evidence({name: pa.Table.from_pylist(rows) for name, rows in named}, {}))
+    assert probe == Probe(empty_us=50, write_us=20, flush_us=900, least_extra_us=40)
+    assert probe.varies
 
 
 def test_flushes_that_vary_more_than_they_differ_show_nothing() -> None:
