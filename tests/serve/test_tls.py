@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import socket
-import ssl
-import struct
 import subprocess
 from pathlib import Path
 
 import pytest
-from rig import Serve, Served, executable, need, run, wait_for
+from rig import Serve, Served, executable, need, run
 
 
 def _uri(served: Served, folder: Path) -> str:
@@ -94,29 +91,3 @@ def test_an_invalid_certificate_is_one_line(
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "s").exists()
-
-
-def test_a_client_that_never_receives_is_disconnected_after_its_session(
-    serve: Serve, certificates: Path
-) -> None:
-    served = serve("--tls-certificates", str(certificates))
-    context = ssl.create_default_context(cafile=str(certificates / "ca-cert.pem"))
-    client = socket.socket(socket.AF_UNIX)
-    client.connect(str(served.socket))
-    assert client.recv(18, socket.MSG_WAITALL)[:8] == b"NBDMAGIC"
-    client.sendall(struct.pack(">I8sII", 3, b"IHAVEOPT", 5, 0))
-    assert client.recv(20, socket.MSG_WAITALL)[12:16] == struct.pack(">I", 1), "NBD_REP_ACK"
-    encrypted = context.wrap_socket(client, server_hostname="localhost")
-    encrypted.sendall(struct.pack(">8sI", b"IHAVEOPT", 1) + struct.pack(">I", 0))
-    # A read, whose reply is longer than the socket's buffer, and NBD_CMD_DISC.
-    encrypted.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 0, 1, 0, 600 << 10))
-    encrypted.sendall(struct.pack(">IHHQQI", 0x25609513, 0, 2, 2, 0, 0))
-    threads = Path(f"/proc/{served.process.pid}/task")
-
-    def names() -> list[str]:
-        return [thread.read_text().strip() for thread in threads.glob("*/comm")]
-
-    wait_for(lambda: "connection" not in names(), "the session did not end")
-    assert "tls" in names(), "data is left that the client has not received"
-    wait_for(lambda: "tls" not in names(), "the thread for TLS did not end")
-    encrypted.close()

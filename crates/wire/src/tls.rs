@@ -208,17 +208,21 @@ fn unless_blocked<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::{self, Read, Write};
     use std::os::unix::net::UnixStream;
     use std::thread;
     use std::time::Duration;
 
+    use rustix::event::{PollFd, PollFlags};
     use rustix::net::sockopt::set_socket_send_buffer_size;
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
     use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
 
-    use super::Relay;
+    use ssdlab_engine::pacing::wall_clock_now;
+    use ssdlab_engine::wait::wait;
+
+    use super::{CLOSE_TIMEOUT, Relay, Tls};
     use crate::connection::Connection;
 
     /// A self-signed certificate of localhost, valid until 2120, and its key.
@@ -244,20 +248,9 @@ MC4CAQAwBQYDK2VwBCIEIA2MVyYlPFE0OBO4EP6xTVTYlWEDf6SQQ74ANXwaJcQN
         plain.set_nonblocking(true).unwrap();
         encrypted.set_nonblocking(true).unwrap();
         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
-        let config = ServerConfig::builder().with_no_client_auth();
-        let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
-        let config = config.with_single_cert(vec![certificate.clone()], key).unwrap();
-        let tls = ServerConnection::new(config.into()).unwrap();
+        let tls = ServerConnection::new(server().config).unwrap();
         thread::spawn(move || Relay::new(Connection::new(encrypted), plain, tls).run());
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
-        let name = "localhost".try_into().unwrap();
-        let mut tls = ClientConnection::new(config.into(), name).unwrap();
-        while tls.is_handshaking() {
-            tls.complete_io(&mut client).unwrap();
-        }
+        let mut tls = handshake(&mut client);
         let sent = vec![1; 16 << 20];
         let reply = sent.clone();
         let session = thread::spawn(move || {
@@ -275,5 +268,45 @@ MC4CAQAwBQYDK2VwBCIEIA2MVyYlPFE0OBO4EP6xTVTYlWEDf6SQQ74ANXwaJcQN
         rustls::Stream::new(&mut tls, &mut client).read_exact(&mut received).unwrap();
         assert!(received == sent);
         assert_eq!(session.join().unwrap(), [2; 10_000]);
+    }
+
+    /// A client that does not receive must not keep the relay's thread and its descriptors.
+    #[test]
+    fn a_client_that_never_receives_is_disconnected_after_its_session() {
+        let (mut client, encrypted) = UnixStream::pair().unwrap();
+        // What the session sends does not fit into this buffer, but into that of the session.
+        set_socket_send_buffer_size(&encrypted, 1).unwrap();
+        let sent = vec![1; 64 << 10];
+        client.set_read_timeout(Some(CLOSE_TIMEOUT * 6)).unwrap();
+        let mut session = server().wrap(Connection::new(encrypted)).unwrap();
+        let mut tls = handshake(&mut client);
+        session.write_all(&sent).unwrap();
+        drop(session);
+        let mut closed = [PollFd::new(&client, PollFlags::RDHUP)];
+        assert!(wait(&mut closed, wall_clock_now() + CLOSE_TIMEOUT * 6, Duration::ZERO).unwrap());
+        let mut received = Vec::new();
+        let ended = rustls::Stream::new(&mut tls, &mut client).read_to_end(&mut received);
+        assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::UnexpectedEof, "no close_notify");
+        assert!(received.len() < sent.len(), "data is left that the client has not received");
+    }
+
+    fn server() -> Tls {
+        let config = ServerConfig::builder().with_no_client_auth();
+        let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
+        let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
+        Tls { config: config.with_single_cert(vec![certificate], key).unwrap().into() }
+    }
+
+    /// A client that has verified the server's certificate.
+    fn handshake(client: &mut UnixStream) -> ClientConnection {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(CERTIFICATE).unwrap()).unwrap();
+        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        let name = "localhost".try_into().unwrap();
+        let mut tls = ClientConnection::new(config.into(), name).unwrap();
+        while tls.is_handshaking() {
+            tls.complete_io(client).unwrap();
+        }
+        tls
     }
 }
