@@ -36,8 +36,26 @@ _MKFS_FLAGS = {"ext4": "-q -F", "ext3": "-q -F", "ext2": "-q -F", "xfs": "-q -f"
 _SMALL_TEST = 64 << 20
 _WITHOUT_DEVICE = ("tmpfs", "ramfs")
 PATIENCE_S = 60
+# A long group that begins last runs alone.
+_LONGEST = (
+    "docs/test_blocks.py",
+    "studio/test_page.py",
+    "docs/test_browser.py",
+    "cache/test_measure.py",
+    "fit/test_geometry.py",
+    "steady/test_measure.py",
+    "recorded/test_recorded.py",
+    "stripe/test_measure.py",
+    "cli/test_twin_fit.py",
+    "heal/test_changed.py",
+    "cli/sweep/test_sweep.py",
+    "bench/test_score.py",
+    "witness/test_cuts.py",
+    "serve/test_watch_page.py",
+)
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this hook too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts tests that share expensive fixtures in one group, and the long ones first.
 
@@ -50,7 +68,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.name == "test_blocks.py":
             group = item.nodeid
         item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item.path.name != "test_blocks.py")
+    items.sort(key=lambda item: _place(str(item.path)))
+
+
+def _place(path: str) -> int:
+    return next((at for at, name in enumerate(_LONGEST) if path.endswith(name)), len(_LONGEST))
 
 
 @pytest.fixture
