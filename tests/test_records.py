@@ -144,6 +144,14 @@ def test_missing_columns_are_null() -> None:
     tables = recording.tables()
     assert tables["intervals"]["latency_ns_max"].to_pylist() == [None]
     assert tables["steps"]["foreign_cpu_s"].to_pylist() == [None]
+    more = {"start_ns": [4, 5], "requests": [6, 7], "bytes": [8, 9], "latency_ns_max": [10, 11]}
+    recording.add(StepRow({"phase": "read"}))
+    recording.add(StepRow({"phase": "read"}, more))
+    recording.add(StepRow({"phase": "read"}, {"start_ns": [12], "requests": [13], "bytes": [14]}))
+    intervals = recording.tables()["intervals"]
+    assert intervals["step"].to_pylist() == [0, 2, 2, 3]
+    assert intervals["bytes"].to_pylist() == [3, 8, 9, 14]
+    assert intervals["latency_ns_max"].to_pylist() == [None, 10, 11, None]
 
 
 def test_a_recording_without_steps_has_empty_tables_with_all_columns() -> None:

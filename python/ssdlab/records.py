@@ -16,13 +16,14 @@ import errno
 import re
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -187,7 +188,9 @@ class Recording:
     def __init__(self) -> None:
         """No steps yet."""
         self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _ROWS}
-        self._parts: dict[str, list[pa.Table]] = {n: [] for n in _TABLES if n not in _ROWS}
+        names = [name for name in _TABLES if name not in _ROWS]
+        self._parts: dict[str, list[pa.Table]] = {name: [] for name in names}
+        self._new: dict[str, list[tuple[int, Mapping[str, Any]]]] = {name: [] for name in names}
 
     def add(self, row: StepRow) -> None:
         """Adds the next step.
@@ -197,10 +200,9 @@ class Recording:
         """
         step = len(self._rows["steps"])
         self._rows["steps"].append({"step": step, **row.values})
-        for name, parts in self._parts.items():
-            columns = getattr(row, name)
-            if columns:
-                parts.append(_numbered(step, columns, _TABLES[name]))
+        for name, new in self._new.items():
+            if columns := getattr(row, name):
+                new.append((step, columns))
 
     def observe(self, name: str, value: float | None = None, detail: str = "") -> None:
         """Adds a row to `OBSERVATIONS`."""
@@ -215,14 +217,30 @@ class Recording:
             for name, rows in self._rows.items()
         }
         for name, parts in self._parts.items():
+            if new := self._new[name]:
+                parts.append(_joined(new, _TABLES[name]))
+                new.clear()
             tables[name] = pa.concat_tables(parts) if parts else _TABLES[name].empty_table()
         return tables
 
 
-def _numbered(step: int, columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
-    length = len(next(iter(columns.values())))
-    nulls = dict.fromkeys(schema.names, [None] * length)
-    return pa.table({**nulls, "step": [step] * length, **columns}, schema=schema)
+def _joined(steps: Sequence[tuple[int, Mapping[str, Any]]], schema: pa.Schema) -> pa.Table:
+    """One table of the columns of several steps: a table for each would take far longer."""
+    lengths = [len(next(iter(columns.values()))) for _, columns in steps]
+    arrays = {"step": pa.array(np.repeat([step for step, _ in steps], lengths), schema.types[0])}
+    for name, kind in zip(schema.names[1:], schema.types[1:], strict=True):
+        recorded = [columns[name] for _, columns in steps if name in columns]
+        if len(recorded) == len(steps):
+            arrays[name] = pa.array(np.concatenate(recorded), kind)
+        else:
+            arrays[name] = pa.chunked_array(
+                [
+                    pa.array(columns[name], kind) if name in columns else pa.nulls(length, kind)
+                    for (_, columns), length in zip(steps, lengths, strict=True)
+                ],
+                kind,
+            )
+    return pa.table(arrays, schema=schema)
 
 
 @dataclass(frozen=True)

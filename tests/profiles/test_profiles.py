@@ -13,6 +13,7 @@ import pytest
 from ssdlab import profiles
 from ssdlab.device import Job, describe_twin, open_twin, run_job
 from ssdlab.errors import TargetError, UsageError
+from ssdlab.profiles.toml_edit import set_values, values_only
 from ssdlab.units import parse_size
 
 KINDS = {"datasheet", "measured", "fitted", "guessed"}
@@ -44,6 +45,15 @@ def test_a_shipped_profile_makes_a_twin_of_the_stated_capacity(name: str) -> Non
     assert described["capacity_bytes"] == pytest.approx(stated, abs=4096)
     assert described["model"] == dict(_values(name))["drive.model"]
     assert 0 < described["spare"] < 0.5
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_the_values_of_a_profile_alone_make_the_same_twin(name: str) -> None:
+    profile, changes = profiles.load(name), {"buffer.honours_flush": None, "ftl.spare": 0.25}
+    assert describe_twin(name, values_only(profile)) == describe_twin(name, profile)
+    changed = values_only(profile, changes)
+    assert "source" not in changed
+    assert describe_twin(name, changed) == describe_twin(name, set_values(profile, changes))
 
 
 @pytest.mark.parametrize("name", profiles.names())

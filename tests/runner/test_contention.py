@@ -77,27 +77,27 @@ def test_a_host_without_proc_stat_gets_a_warning(
     monkeypatch.setattr(jobs, "_STAT", tmp_path / "stat")
     load = HostWatch().load()
     assert (load.foreign_cpu_s, load.stolen_cpu_s, load.foreign_cores) == (None, None, 0.0)
-    unseen = _step("read", 10) | host_columns(load, is_virtual=False)
+    unseen = _step("read", 10) | host_columns(load)
     assert list(_warnings(_step("fill", 10), unseen)) == ["host-unseen"]
-    assert _warnings(_step("fill", 10) | host_columns(load, is_virtual=True)) == {}
+    assert _warnings(_step("fill", 10) | host_columns(None)) == {}
 
 
 def test_a_step_of_a_real_drive_has_host_columns_and_one_of_a_twin_nulls() -> None:
-    assert host_columns(LOAD, is_virtual=False) == {
+    assert host_columns(LOAD) == {
         "own_user_s": 0.1,
         "own_system_s": 0.2,
         "foreign_cpu_s": 1.5,
         "stolen_cpu_s": 0.3,
     }
-    assert set(host_columns(LOAD, is_virtual=True).values()) == {None}
-    assert host_columns(LOAD, is_virtual=True).keys() == host_columns(LOAD, is_virtual=False).keys()
+    assert set(host_columns(None).values()) == {None}
+    assert host_columns(None).keys() == host_columns(LOAD).keys()
 
 
 @pytest.fixture
 def busy_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives each step 2 s of contention. A twin runs them, so this machine's load has no effect."""
-    busy = {**host_columns(LOAD, is_virtual=False), "start_ns": 0, "end_ns": 2_000_000_000}
-    monkeypatch.setattr(session, "host_columns", lambda _, is_virtual: dict(busy))
+    busy = {**host_columns(LOAD), "start_ns": 0, "end_ns": 2_000_000_000}
+    monkeypatch.setattr(session, "host_columns", lambda _: dict(busy))
 
 
 @pytest.mark.usefixtures("busy_host")

@@ -150,7 +150,7 @@ class Outcome:
     engine: str
     intervals: dict[str, Column]
     interval_latency: dict[str, Column]
-    host: HostLoad
+    host: HostLoad | None  # None for a twin, which has its own clock
     lag_ns_sum: int = 0
     lag_ns_max: int = 0
     late: int = 0
@@ -224,6 +224,7 @@ def run_job(drive: Drive, job: Job, on_progress: OnProgress | None = None) -> Ou
         DeviceFailure: the drive was lost before anything was measured. A failed request does not
             raise; see `Outcome.raise_if_failed`.
     """
-    host = HostWatch()
+    watch = None if drive.is_virtual else HostWatch()
     fields = drive.run(encode(job), on_progress)
-    return Outcome(interval_latency=fields.pop("latency"), host=host.load(), **fields)
+    host = None if watch is None else watch.load()
+    return Outcome(interval_latency=fields.pop("latency"), host=host, **fields)

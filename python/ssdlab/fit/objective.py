@@ -48,7 +48,7 @@ from ssdlab.fit.ageing import (
     twin_seconds,
 )
 from ssdlab.fit.measurement import Measurement
-from ssdlab.profiles.toml_edit import get_value, set_value
+from ssdlab.profiles.toml_edit import get_value, values_only
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import Plan, RunSession, Step
@@ -201,7 +201,8 @@ def with_whole_cache(profile: str, results: Measurement) -> str:
     full = int(describe_twin("the profile", profile)["capacity_bytes"])
     drive = (results.parameters.get("drive_mib") or full / MIB) * MIB
     whole = min(CAPACITY, parse_size(str(size)) * drive / full)
-    return set_value(profile, "slc.size", f"{max(1, round(whole * full / CAPACITY / MIB))} MiB")
+    size = f"{max(1, round(whole * full / CAPACITY / MIB))} MiB"
+    return values_only(profile, {"slc.size": size})
 
 
 def candidate_session(profile: str, capacity: int = CAPACITY) -> RunSession:

@@ -19,7 +19,7 @@ from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.objective import Effort, Objective
 from ssdlab.fit.parameters import PAGE, SearchSpace
 from ssdlab.fit.solving import Floats, Solution, Task, solve_all
-from ssdlab.profiles.toml_edit import get_value
+from ssdlab.profiles.toml_edit import get_value, values_only
 from ssdlab.units import parse_size
 
 Progress = Callable[[int, int], None]
@@ -88,7 +88,8 @@ class _Search:
         self.fixed = {choice.key: choice.value_in(profile) for choice in space.choices}
         self.outer = [key for key in self.fixed if key not in OF_ROW]
         start = Solution(tuple(self.fixed.values()), zeros, zeros, np.inf)
-        self.task = Task(profile, objectives, space, start, 0.0, FINE_ROUNDS, Effort.FINE)
+        bare = values_only(profile)
+        self.task = Task(bare, objectives, space, start, 0.0, FINE_ROUNDS, Effort.FINE)
         self.others = [one for one in objectives if one.experiment != "aging"]
 
     def run(self) -> list[Solution]:

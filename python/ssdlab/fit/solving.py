@@ -20,7 +20,7 @@ from ssdlab.errors import TargetError
 from ssdlab.fit.direct_estimates import enlarge_buffer
 from ssdlab.fit.objective import Effort, Objective
 from ssdlab.fit.parameters import SearchSpace
-from ssdlab.profiles.toml_edit import set_values
+from ssdlab.profiles.toml_edit import set_values, values_only
 
 Floats = npt.NDArray[np.float64]
 STEP: Final = 0.05
@@ -49,16 +49,18 @@ class Solution:
     """How far each logarithm may be lower and higher (2 rows), where that was measured."""
 
 
-def candidate_profile(
-    profile: str, space: SearchSpace, solution: Solution, source: str = ""
-) -> str:
-    """The profile's text with a solution applied; with a source, its numbers become `fitted`."""
+def candidate_profile(profile: str, space: SearchSpace, solution: Solution, source: str) -> str:
+    """The profile's text with a solution applied, whose numbers become `fitted`."""
+    return set_values(profile, _changes(profile, space, solution), source)
+
+
+def _changes(profile: str, space: SearchSpace, solution: Solution) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for choice, value in zip(space.choices, solution.choices, strict=True):
         changes |= choice.changes(profile, value)
     for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
         changes |= scale.changes(profile, float(np.exp(log_factor)))
-    return set_values(profile, changes, source)
+    return changes
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ def residuals_of(task: Task) -> Callable[[Floats], Floats]:
     @lru_cache(maxsize=2)
     def data_residuals(point: bytes) -> Floats:
         solution = Solution(choices, np.frombuffer(point), prior_sigma, 0.0)
-        text = enlarge_buffer(candidate_profile(task.profile, space, solution))
+        changes = _changes(task.profile, space, solution)
+        text = enlarge_buffer(values_only(task.profile, changes))
         parts = [_residuals(objective, text, task.effort) for objective in task.objectives]
         return np.concatenate([np.empty(0), *parts])
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import tomlkit
@@ -23,7 +25,7 @@ def get_value(profile: str, key: str) -> Any:
     """
     table, name = key.split(".")
     try:
-        raw = tomllib.loads(profile).get(table, {}).get(name)
+        raw = _tables(profile).get(table, {}).get(name)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(
             f"the profile is not valid TOML ({error}); correct it and run `ssdlab twin check`"
@@ -31,15 +33,41 @@ def get_value(profile: str, key: str) -> Any:
     return raw["value"] if isinstance(raw, dict) else raw
 
 
+@lru_cache(maxsize=16)
+def _tables(profile: str) -> dict[str, Any]:
+    """The parsed text, which the caller must not change."""
+    return tomllib.loads(profile)
+
+
 def list_values(profile: str) -> list[dict[str, Any]]:
     """Key, value, kind and source of each entry in a valid profile; source "" if absent."""
     rows = []
-    for section, keys in tomllib.loads(profile).items():
+    for section, keys in _tables(profile).items():
         for key, raw in keys.items():
             entry = raw if isinstance(raw, dict) else {"value": raw}
             row = {"key": f"{section}.{key}", "value": entry["value"]}
             rows.append({**row, "kind": entry.get("kind", ""), "source": entry.get("source", "")})
     return rows
+
+
+def values_only(profile: str, changes: Mapping[str, Any] = {}) -> str:
+    """A valid profile with these values, without any sources, kinds and comments.
+
+    For twins that are simulated once: `set_values` takes longer than many simulations. A change to
+    None removes the key. JSON's strings, numbers and lists are also TOML's.
+    """
+    tables = {section: dict(keys) for section, keys in _tables(profile).items()}
+    for key, value in changes.items():
+        section, name = key.split(".")
+        tables.setdefault(section, {})[name] = value
+    lines = []
+    for section, keys in tables.items():
+        lines.append(f"[{section}]")
+        for name, raw in keys.items():
+            value = _bare(raw["value"] if isinstance(raw, dict) else raw)
+            if value is not None:
+                lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join([*lines, ""])
 
 
 def inherited_keys(profile: str) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ssdlab.device import HostLoad, Job, Outcome
+from ssdlab.device import Job, Outcome
 from ssdlab.records import StepRow
 
 if TYPE_CHECKING:
@@ -94,11 +94,5 @@ def _outcome(row: Mapping[str, Any], tables: Mapping[str, dict[str, Any]]) -> Ou
         engine=row.get("engine") or "recorded",
         intervals=tables["intervals"],
         interval_latency=latency,
-        host=HostLoad(
-            wall_s=(row["end_ns"] - row["start_ns"]) / 1e9,
-            own_user_s=row["own_user_s"] or 0.0,
-            own_system_s=row["own_system_s"] or 0.0,
-            foreign_cpu_s=row["foreign_cpu_s"],
-            stolen_cpu_s=row["stolen_cpu_s"],
-        ),
+        host=None,
     )

@@ -247,7 +247,7 @@ class RunSession:
             "opened": self.target.access_mode(drive),
             "engine": outcome.engine,
             "unserved": outcome.unserved,
-            **host_columns(outcome.host, is_virtual=self.target.is_virtual),
+            **host_columns(outcome.host),
         }
 
 

@@ -28,9 +28,9 @@ _UNCHECKED: Final = frozenset({"flush", "rest", "trim"})
 _COLUMNS: Final = ("own_user_s", "own_system_s", "foreign_cpu_s", "stolen_cpu_s")
 
 
-def host_columns(load: HostLoad, *, is_virtual: bool) -> dict[str, float | None]:
-    """The columns of `STEPS` about the host, in seconds of CPU time; null on a twin."""
-    if is_virtual:
+def host_columns(load: HostLoad | None) -> dict[str, float | None]:
+    """The columns of `STEPS` about the host, in seconds of CPU time; null without a load."""
+    if load is None:
         return dict.fromkeys(_COLUMNS)
     seconds = asdict(load)
     return {name: seconds[name] for name in _COLUMNS}
