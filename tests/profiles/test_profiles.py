@@ -49,7 +49,7 @@ def test_a_shipped_profile_makes_a_twin_of_the_stated_capacity(name: str) -> Non
 
 @pytest.mark.parametrize("name", profiles.names())
 def test_the_values_of_a_profile_alone_make_the_same_twin(name: str) -> None:
-    profile, changes = profiles.load(name), {"buffer.honours_flush": None, "ftl.spare": 0.25}
+    profile, changes = profiles.load(name), {"buffer.honours_flush": None, "ftl.victim": "fifo"}
     assert describe_twin(name, values_only(profile)) == describe_twin(name, profile)
     changed = values_only(profile, changes)
     assert "source" not in changed
