@@ -64,7 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        group = "full-size runs" if "full_size" in fixtures else str(item.path)
+        shared = [name for name in ("full_size", "site") if name in fixtures]
+        group = shared[0] if shared else str(item.path)
         if item.path.name == "test_blocks.py":
             group = item.nodeid
         item.add_marker(pytest.mark.xdist_group(group))
