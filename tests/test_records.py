@@ -154,6 +154,13 @@ def test_missing_columns_are_null() -> None:
     assert intervals["latency_ns_max"].to_pylist() == [None, 10, 11, None]
 
 
+def test_columns_of_other_types_keep_all_digits() -> None:
+    recording, large = Recording(), (1 << 63) + 1
+    for times in ([large], np.array([large], np.uint64), np.array([7], np.int64)):
+        recording.add(StepRow({}, {"start_ns": times, "requests": [1], "bytes": [1]}))
+    assert recording.tables()["intervals"]["start_ns"].to_pylist() == [large, large, 7]
+
+
 def test_a_recording_without_steps_has_empty_tables_with_all_columns() -> None:
     tables = Recording().tables()
     assert [table.num_rows for table in tables.values()] == [0, 0, 0, 0, 0]

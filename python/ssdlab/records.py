@@ -231,7 +231,8 @@ def _joined(steps: Sequence[tuple[int, Mapping[str, Any]]], schema: pa.Schema) -
     for name, kind in zip(schema.names[1:], schema.types[1:], strict=True):
         recorded = [columns[name] for _, columns in steps if name in columns]
         if len(recorded) == len(steps):
-            arrays[name] = pa.array(np.concatenate(recorded), kind)
+            parts = [np.asarray(part, kind.to_pandas_dtype()) for part in recorded]
+            arrays[name] = pa.array(np.concatenate(parts), kind)
         else:
             arrays[name] = pa.chunked_array(
                 [
