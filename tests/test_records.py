@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -159,6 +160,9 @@ def test_columns_of_other_types_keep_all_digits() -> None:
     for times in ([large], np.array([large], np.uint64), np.array([7], np.int64)):
         recording.add(StepRow({}, {"start_ns": times, "requests": [1], "bytes": [1]}))
     assert recording.tables()["intervals"]["start_ns"].to_pylist() == [large, large, 7]
+    recording.add(StepRow({}, {"start_ns": np.array([-1]), "requests": [1], "bytes": [1]}))
+    with pytest.raises(pa.ArrowInvalid, match="not in range"):
+        recording.tables()
 
 
 def test_a_recording_without_steps_has_empty_tables_with_all_columns() -> None:

@@ -230,9 +230,10 @@ def _joined(steps: Sequence[tuple[int, Mapping[str, Any]]], schema: pa.Schema) -
     arrays = {"step": pa.array(np.repeat([step for step, _ in steps], lengths), schema.types[0])}
     for name, kind in zip(schema.names[1:], schema.types[1:], strict=True):
         recorded = [columns[name] for _, columns in steps if name in columns]
-        if len(recorded) == len(steps):
-            parts = [np.asarray(part, kind.to_pandas_dtype()) for part in recorded]
-            arrays[name] = pa.array(np.concatenate(parts), kind)
+        types = {column.dtype if isinstance(column, np.ndarray) else None for column in recorded}
+        # Arrays of different types are converted singly: NumPy would join them as float64.
+        if len(recorded) == len(steps) and len(types) == 1 and None not in types:
+            arrays[name] = pa.array(np.concatenate(recorded), kind)
         else:
             arrays[name] = pa.chunked_array(
                 [

@@ -13,7 +13,7 @@ import pytest
 from ssdlab import profiles
 from ssdlab.device import Job, describe_twin, open_twin, run_job
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.profiles.toml_edit import set_values, values_only
+from ssdlab.profiles.toml_edit import get_value, set_values, values_only
 from ssdlab.units import parse_size
 
 KINDS = {"datasheet", "measured", "fitted", "guessed"}
@@ -54,6 +54,7 @@ def test_the_values_of_a_profile_alone_make_the_same_twin(name: str) -> None:
     changed = values_only(profile, changes)
     assert "source" not in changed
     assert describe_twin(name, changed) == describe_twin(name, set_values(profile, changes))
+    assert {key: get_value(changed, key) for key in changes} == changes
 
 
 @pytest.mark.parametrize("name", profiles.names())

@@ -150,7 +150,7 @@ class Outcome:
     engine: str
     intervals: dict[str, Column]
     interval_latency: dict[str, Column]
-    host: HostLoad | None  # None for a twin, which has its own clock
+    host: HostLoad | None  # None for a twin, and for a step that was read from a folder
     lag_ns_sum: int = 0
     lag_ns_max: int = 0
     late: int = 0

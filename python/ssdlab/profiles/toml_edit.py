@@ -51,7 +51,7 @@ def list_values(profile: str) -> list[dict[str, Any]]:
 
 
 def values_only(profile: str, changes: Mapping[str, Any] = {}) -> str:
-    """A valid profile with these values, without any sources, kinds and comments.
+    """A valid profile with `changes`, without its sources, kinds and comments.
 
     For twins that are simulated once: `set_values` takes longer than many simulations. A change to
     None removes the key. JSON's strings, numbers and lists are also TOML's.
