@@ -182,10 +182,13 @@ class Outcome:
 
         rows = self.interval_latency
         selected = slice(None) if op is None else rows["op"] == OPS.index(op)
-        latencies, index = np.unique(rows["latency_ns"][selected], return_inverse=True)
-        counts = np.zeros(len(latencies), dtype=np.uint64)
-        np.add.at(counts, index, rows["count"][selected])
-        return {"latency_ns": latencies, "count": counts}
+        latencies, counts = rows["latency_ns"][selected], rows["count"][selected]
+        if np.all(latencies[1:] > latencies[:-1]):  # as in a step of one interval
+            return {"latency_ns": latencies, "count": counts}
+        distinct, index = np.unique(latencies, return_inverse=True)
+        sums = np.zeros(len(distinct), dtype=np.uint64)
+        np.add.at(sums, index, counts)
+        return {"latency_ns": distinct, "count": sums}
 
     def percentiles_ns(self, op: Op | None = None) -> Percentiles:
         """Latency percentiles p50 to p99.99 in ns, of one kind of request or of all.

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ssdlab.stats.steady import Progress
@@ -35,6 +36,7 @@ _MIN_GAP: Final = 3  # slices between the candidates of two drops
 _SAMPLES: Final = 20  # slices on each side of a drop, to compare the rates
 _QUANTILE: Final = 0.8  # this fraction before a drop is faster than the same fraction after it
 _CANDIDATES: Final = 201  # positions of a kink that are fitted
+_NO_BEND: Final = 1e-20  # sum of squares, of a line from 0 to 1: a kink outside the points
 _COARSE_S: Final = 0.001
 _COARSE_MIN: Final = 20  # such intervals before a drop are enough
 _SAME: Final = 2.0  # drops whose positions differ by less than this factor are the same
@@ -109,15 +111,10 @@ def _candidates(cost: Numbers, factor: float) -> list[int]:
     """Slices where the running median of the cost per byte rises above all earlier medians."""
     smooth = _running_median(cost)
     highest = np.maximum.accumulate(smooth)
-    candidates: list[int] = []
-    last = -_MIN_GAP
-    for at in range(2, len(cost) - _WIDTH):
-        if float(np.median(smooth[at : at + _WIDTH])) < factor * highest[at - 1]:
-            continue
-        if at - last >= _MIN_GAP:
-            candidates.append(at)
-        last = at
-    return [_steepest(smooth, at) for at in candidates]
+    ahead = np.median(sliding_window_view(smooth, _WIDTH), axis=1)[2:-1]
+    rises = 2 + np.flatnonzero(ahead >= factor * highest[1 : 1 + len(ahead)])
+    is_first = np.diff(rises, prepend=-_MIN_GAP) >= _MIN_GAP
+    return [_steepest(smooth, int(at)) for at in rises[is_first]]
 
 
 def _is_slower_after(progress: Progress, start: float, at: float) -> bool:
@@ -137,7 +134,7 @@ def _is_slower_after(progress: Progress, start: float, at: float) -> bool:
 
 def _running_median(cost: Numbers) -> Numbers:
     padded = np.pad(cost, _MEDIAN // 2, mode="edge")
-    return np.median(np.lib.stride_tricks.sliding_window_view(padded, _MEDIAN), axis=1)
+    return np.median(sliding_window_view(padded, _MEDIAN), axis=1)
 
 
 def _steepest(smooth: Numbers, at: int) -> int:
@@ -155,7 +152,7 @@ def _fit_drop(marks: Numbers, seconds: Numbers, near: float) -> RateDrop:
     reach = max(3 * size, (near - float(x[0])) / 4)
     within = x <= near + max(2 * _WIDTH * size, (near - float(x[0])) / 2)
     kinks = np.linspace(max(float(x[0]), near - reach), near + reach, _CANDIDATES)
-    errors = np.array([_residual(x[within], t[within], float(kink)) for kink in kinks])
+    errors = _residuals(x[within], t[within], kinks)
     best = int(np.argmin(errors))
     # The 95 % region of one least-squares parameter, for independent errors.
     freedom = max(1, int(np.count_nonzero(within)) - 4)
@@ -174,11 +171,17 @@ def _fit_drop(marks: Numbers, seconds: Numbers, near: float) -> RateDrop:
     )
 
 
-def _residual(x: Numbers, t: Numbers, kink: float) -> float:
-    """The residual sum of squares of two lines that meet at `kink`."""
-    columns = np.stack((np.ones_like(x), x - kink, np.maximum(0.0, x - kink)), axis=1)
-    fitted, *_ = np.linalg.lstsq(columns, t, rcond=None)
-    return float(np.sum((columns @ fitted - t) ** 2))
+def _residuals(x: Numbers, t: Numbers, kinks: Numbers) -> Numbers:
+    """The residual sum of squares of two lines that meet at a kink, for each of the kinks."""
+    scaled = (x - x.mean()) / (np.ptp(x) or 1.0)
+    line, _ = np.linalg.qr(np.stack((np.ones_like(x), scaled), axis=1))
+    # What is left of the second line's bend, and of the times, after a fit of one line.
+    bends = np.maximum(0.0, x - kinks[:, np.newaxis]) / (np.ptp(x) or 1.0)
+    bends -= bends @ line @ line.T
+    times = t - line @ (line.T @ t)
+    power = np.sum(bends**2, axis=1)
+    slopes = np.divide(bends @ times, power, out=np.zeros_like(power), where=power > _NO_BEND)
+    return np.sum((times - slopes[:, np.newaxis] * bends) ** 2, axis=1)
 
 
 def _fit_line(x: Numbers, t: Numbers, selected: NDArray[np.bool_]) -> tuple[float, float]:

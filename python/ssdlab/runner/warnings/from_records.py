@@ -39,6 +39,15 @@ _PERCENTILE: Final = re.compile(r"(.*_us)_(p[0-9]+)")
 Row = Mapping[str, Any]
 
 
+class _Job(msgspec.Struct):
+    """What the checks use of a recorded job; the defaults are those of steps without a job."""
+
+    op: str = ""
+    threads: int = 1
+    read_share: float = 0.0
+    pattern: msgspec.Raw = msgspec.Raw(b'"sequential"')  # may list thousands of addresses
+
+
 def check_recording(
     recording: Recording, link_bytes_per_s: float | None, warn: Warn, *, measure_engine: bool
 ) -> None:
@@ -85,9 +94,9 @@ def _percentile_name(name: str) -> str:
 
 
 def _with_decoded_job(row: dict[str, Any]) -> dict[str, Any]:
-    """A step with its job decoded; the job is {} in old runs that recorded none."""
+    """A step with its job decoded; old runs recorded no job."""
     text = row.get("job")
-    return {**row, "job": {} if text is None else msgspec.json.decode(text)}
+    return {**row, "job": _Job() if text is None else msgspec.json.decode(text, type=_Job)}
 
 
 def _seconds(row: Row) -> float:
@@ -95,7 +104,8 @@ def _seconds(row: Row) -> float:
 
 
 def _threads(row: Row) -> int:
-    return int(row["job"].get("threads", 1))
+    job: _Job = row["job"]
+    return job.threads
 
 
 def _measured(steps: Iterable[Row]) -> list[Row]:
@@ -148,9 +158,9 @@ def _check_engine(recording: Recording, steps: list[dict[str, Any]], warn: Warn)
 
 def _check_link(steps: list[dict[str, Any]], link_bytes_per_s: float, warn: Warn) -> None:
     for row in steps:
-        job = row["job"]
+        job: _Job = row["job"]
         # The link is full duplex, and a trim transfers no data: check pure reads and writes only.
-        one_way = not job.get("read_share") and job.get("op") in {"read", "write"}
+        one_way = not job.read_share and job.op in {"read", "write"}
         if one_way and _seconds(row) > 0 and row["bytes"] / _seconds(row) > link_bytes_per_s:
             warn(
                 "link-speed",
@@ -164,9 +174,9 @@ def _check_link(steps: list[dict[str, Any]], link_bytes_per_s: float, warn: Warn
 def _check_cliffs(intervals: pa.Table, steps: list[dict[str, Any]], warn: Warn) -> None:
     """Warns about the first sequential write with a fall, because its mean says little."""
     for row in steps:
-        job = row["job"]
-        sequential = job.get("pattern", "sequential") == "sequential"
-        if job.get("op") != "write" or job.get("read_share") or not sequential:
+        job: _Job = row["job"]
+        sequential = bytes(job.pattern) == b'"sequential"'
+        if job.op != "write" or job.read_share or not sequential:
             continue
         if row["phase"] in _CURVES:
             continue
