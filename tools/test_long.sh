@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
-# The tests that prove by number: what `make test` tries some dozens or thousands of times is tried
-# many times more, with random numbers from SEED. Runs all parts, or one.
+# The tests that take too long for `make test`: pages, and proofs by number, which try many times more
+# what `make test` tries some dozens or thousands of times, with random numbers from SEED.
 #
-# Usage: tools/test_long.sh [PART [SEED]]     PART: one of those below, all, or rotate (the part and
+# Usage: tools/test_long.sh [PART [SEED]]     PART: one of those below, all, or rotate (the proof and
 #                                             the seed of today)
 set -u
 cd "$(dirname "$0")/.."
 python=$PWD/.venv/bin/python
 export PATH="$PATH:/usr/sbin:/sbin"
 
-parts=(parsers commands twin sessions model power witness heal images probes speed)
+proofs=(parsers commands twin sessions model power witness heal images probes speed)
+parts=(pages "${proofs[@]}")
+
+# The code blocks of every page of the documentation run; a browser opens the site, reports, the studio
+# and the page of a served twin.
+pages() { "$python" -m pytest -n "$(($(nproc) + 1))" -m pages; }
 
 # Stored inputs of the parsers and of both protocols, mutated 100,000 times each.
 parsers() { mutations nbd_negotiation nvme_pdu profile trace; }
@@ -70,7 +75,7 @@ part=${1:-all}
 seed=${2:-0}
 days=$(($(date +%s) / 86400))
 if [ "$part" = rotate ]; then
-    part=${parts[days % ${#parts[@]}]} seed=$days
+    part=${proofs[days % ${#proofs[@]}]} seed=$days
 fi
 if ! [[ "$seed" =~ ^[0-9]+$ ]] || ! [[ " all ${parts[*]} " == *" $part "* ]]; then
     echo "usage: tools/test_long.sh [PART [SEED]]; PART is all, rotate or one of: ${parts[*]}" >&2

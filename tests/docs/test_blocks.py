@@ -14,14 +14,25 @@ from reader import Reader
 from pages.blocks import Block, blocks
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
+README = CHECKOUT / "README.md"
+PAGES = [README, *sorted((CHECKOUT / "docs").rglob("*.md"))]
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 LEFT = frozenset({"not run", "recorded"})
 DRAWN = frozenset({"text"})
 """Languages of blocks that show something and ask nobody to do anything."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            marks=[] if page == README else pytest.mark.pages,
+            id=str(page.relative_to(CHECKOUT)),
+        )
+        for page in PAGES
+    ],
+)
 def test_the_blocks_of_a_page_run_one_after_the_other(page: Path, reader: Reader) -> None:
     missing: set[str] = set()
     for block in blocks(page):

@@ -12,6 +12,7 @@ from report_runs import MakeRun
 
 from ssdlab.report import write_html
 
+pytestmark = pytest.mark.pages
 EXPERIMENTS = ("aging", "stripe", "fsync", "suite")
 
 

@@ -16,6 +16,7 @@ from ssdlab import records
 FETCHED = re.compile(r'(?:\bsrc=|<link [^>]*href=|url\(|@import )["\']?(?:https?:)?//[^\s"\')]+')
 
 
+@pytest.mark.pages
 def test_the_site_builds_and_every_page_of_docs_is_in_it(site: Path) -> None:
     pages = {path.relative_to(CHECKOUT / "docs") for path in (CHECKOUT / "docs").rglob("*.md")}
     made = {path.relative_to(site) for path in site.rglob("*.html")}
@@ -23,6 +24,7 @@ def test_the_site_builds_and_every_page_of_docs_is_in_it(site: Path) -> None:
     assert (site / "searchindex.js").is_file()
 
 
+@pytest.mark.pages
 def test_nothing_is_fetched_from_another_host(site: Path) -> None:
     files = [path for path in site.rglob("*") if path.suffix in {".html", ".css"}]
     found = {hit[0] for path in files for hit in FETCHED.finditer(path.read_text("utf-8"))}

@@ -100,6 +100,7 @@ def after_writes(serve: Serve, watch: Watch) -> tuple[Served, Watched]:
     return served, watched
 
 
+@pytest.mark.pages
 def test_what_the_page_draws_is_what_the_twin_has_counted(
     after_writes: tuple[Served, Watched], tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ def test_what_the_page_draws_is_what_the_twin_has_counted(
     assert (int(free), int(count)) == (inside["free_superblocks"], len(inside["superblocks"]))
 
 
+@pytest.mark.pages
 def test_the_page_goes_back_as_far_as_the_record(
     after_writes: tuple[Served, Watched], tmp_path: Path
 ) -> None:
@@ -147,6 +149,7 @@ def test_the_page_goes_back_as_far_as_the_record(
     assert seen["again"][:2] == [None, last]
 
 
+@pytest.mark.pages
 def test_the_page_fits_a_desk_and_a_telephone(
     after_writes: tuple[Served, Watched], tmp_path: Path
 ) -> None:

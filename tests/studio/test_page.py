@@ -14,6 +14,7 @@ from studio_page import data_of
 from ssdlab import profiles
 from ssdlab.studio import SCENES
 
+pytestmark = pytest.mark.pages
 SIZE_MAX = 3_000_000
 FRAMES = 1000
 DEPTH_MOST = 100
