@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import queue
 import threading
 import urllib.error
 import urllib.request
@@ -126,7 +127,7 @@ def test_metrics_are_in_prometheus_format() -> None:
 
 
 def test_a_listener_answers_each_scrape_and_only_on_this_machine(
-    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pages = iter(("one\n", "two\n"))
 
@@ -137,6 +138,8 @@ def test_a_listener_answers_each_scrape_and_only_on_this_machine(
         return text
 
     failures: list[BaseException] = []
+    printed: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(live, "write_out", printed.put)
 
     def serve() -> None:
         try:
@@ -146,9 +149,7 @@ def test_a_listener_answers_each_scrape_and_only_on_this_machine(
 
     thread = threading.Thread(target=serve)
     thread.start()
-    url = ""
-    while not url:
-        url = capsys.readouterr().out.strip()
+    url = printed.get(timeout=60).strip()
     answers = []
     for path in ("", "", "/other", ""):
         try:

@@ -114,7 +114,9 @@ def test_a_program_that_opens_the_file_during_the_heal_loses_no_data(
         if not openers:
             command = [sys.executable, "-c", OPENER, str(sample.path)]
             openers.append(subprocess.Popen(command))
+            end = time.monotonic() + 60
             while not waits_for_a_lease(openers[0]) and openers[0].poll() is None:
+                assert time.monotonic() < end, "it does not wait for a lease"
                 time.sleep(0.01)
         return real_function(*arguments, **named)
 

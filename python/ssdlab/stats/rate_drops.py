@@ -181,7 +181,8 @@ def _residuals(x: Numbers, t: Numbers, kinks: Numbers) -> Numbers:
     times = t - line @ (line.T @ t)
     power = np.sum(bends**2, axis=1)
     slopes = np.divide(bends @ times, power, out=np.zeros_like(power), where=power > _NO_BEND)
-    return np.sum((times - slopes[:, np.newaxis] * bends) ** 2, axis=1)
+    residuals: Numbers = np.sum((times - slopes[:, np.newaxis] * bends) ** 2, axis=1)
+    return residuals
 
 
 def _fit_line(x: Numbers, t: Numbers, selected: NDArray[np.bool_]) -> tuple[float, float]:

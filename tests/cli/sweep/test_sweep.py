@@ -84,8 +84,10 @@ def test_ctrl_c_keeps_the_finished_runs_and_leaves_no_process(
     command = [executable, "sweep", str(spec), "--out", str(folder), "--json"]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
+    end = time.monotonic() + 60
     while not any(map(_is_working, _workers(process.pid))):
         assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, "no worker began"
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
     stdout, stderr = process.communicate(timeout=60)
