@@ -114,6 +114,20 @@ def test_a_fall_that_the_experiment_looks_for_is_not_a_cliff() -> None:
 
 
 @pytest.mark.parametrize(
+    "job",
+    [
+        Job(**{**_fields(WRITE), "pattern": "random"}),
+        Job(**{**_fields(WRITE), "pattern": Extents(((0, MIB),))}),
+        Job(**{**_fields(WRITE), "read_share": 0.5}),
+        Job(**{**_fields(WRITE), "op": "read"}),
+    ],
+)
+def test_only_a_sequential_write_has_cliffs(job: Job) -> None:
+    fall = _writing([1000.0] * 60 + [300.0] * 60)
+    assert _warnings(StepRow({**fall.values, "job": encode(job)}, fall.intervals)) == {}
+
+
+@pytest.mark.parametrize(
     "rates", [[500.0] * 100, [300.0] * 50 + [900.0] * 50, [900.0] * 10 + [300.0] * 10]
 )
 def test_a_constant_rate_a_rise_and_a_short_step_are_not_a_cliff(rates: list[float]) -> None:
@@ -194,6 +208,8 @@ def _job(op: Any, offset: int, length: int, **more: Any) -> Job:
         (_job("read", 14, 4, pattern="random"), True),
         (_job("read", 0, 20, pattern=Extents(((MIB, MIB), (5 * MIB, MIB)))), False),
         (_job("read", 0, 20, pattern=Extents(((MIB, MIB), (9 * MIB, 2 * MIB)))), True),
+        (_job("read", 0, 20, pattern=Extents(((9 * MIB, 2 * MIB), (MIB, MIB)))), True),
+        (_job("read", 0, 20, pattern=Extents(((2 * MIB, MIB), (4 * MIB, MIB)))), True),
     ],
 )
 def test_a_read_outside_the_ranges_written_in_order_gets_a_warning(read: Job, warned: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ssdlab.stats import rate_drops as module
 from ssdlab.stats.rate_drops import first_drop, last_drop, rate_drops
 from ssdlab.stats.steady import Progress
 
@@ -95,3 +96,32 @@ def test_a_small_decrease_is_not_a_drop() -> None:
 def test_a_load_without_writes_has_no_drops() -> None:
     assert rate_drops(Progress([1.0], [0.0])) == ()
     assert last_drop(Progress([], [])) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_candidates_are_those_of_the_definition(seed: int) -> None:
+    """Where the median of the next slices rises above all medians before, not too near the last."""
+    rng = np.random.default_rng(seed)
+    steps = rng.choice([1.0, 1.0, 1.0, 1.3, 1.7, 0.8], size=120)
+    cost = np.cumprod(steps) * rng.lognormal(0.0, 0.05, 120)
+    smooth = module._running_median(cost)
+    expected, last = [], -module._MIN_GAP
+    for at in range(2, len(cost) - module._WIDTH):
+        if np.median(smooth[at : at + module._WIDTH]) >= 1.25 * max(smooth[:at]):
+            if at - last >= module._MIN_GAP:
+                expected.append(module._steepest(smooth, at))
+            last = at
+    assert module._candidates(cost, 1.25) == expected
+
+
+def test_the_kink_with_the_smallest_residual_is_that_of_the_least_squares_fit() -> None:
+    rng = np.random.default_rng(3)
+    x = np.linspace(0.0, 4e9, 90)
+    t = 1e-9 * x + 3e-9 * np.maximum(0.0, x - 1.7e9) + rng.normal(0.0, 0.01, 90)
+    kinks = np.linspace(-1e8, 4.1e9, 50)  # some are outside the points
+    expected = []
+    for kink in kinks:
+        columns = np.stack((np.ones_like(x), x - kink, np.maximum(0.0, x - kink)), axis=1)
+        fitted, *_ = np.linalg.lstsq(columns, t, rcond=None)
+        expected.append(np.sum((columns @ fitted - t) ** 2))
+    assert module._residuals(x, t, kinks) == pytest.approx(expected, rel=1e-9)
