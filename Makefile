@@ -23,7 +23,7 @@ help: ## list the verbs
 demo: .venv/stamp-native ## age a twin and a directory of this checkout; one HTML report
 	@tools/demo.sh
 
-test: .venv/stamp-native .venv/stamp-test ## Rust tests, then Python tests, but those of guests and pages
+test: .venv/stamp-native .venv/stamp-test ## Rust tests, then Python tests except those of guests and pages
 	@tools/setup.sh test-tools
 	@failed=0; \
 	cargo test --workspace --quiet || failed=1; \
@@ -34,7 +34,7 @@ test: .venv/stamp-native .venv/stamp-test ## Rust tests, then Python tests, but 
 
 PART ?= all
 SEED ?= 0
-test-long: .venv/stamp-native .venv/stamp-test ## pages, and proofs by number, for an hour or two: make test-long PART=heal SEED=7
+test-long: .venv/stamp-native .venv/stamp-test ## pages, then proofs by number: an hour or two; make test-long PART=heal SEED=7
 	@tools/setup.sh test-tools
 	@tools/test_long.sh $(PART) $(SEED)
 
@@ -49,7 +49,7 @@ test-fresh: ## on bare Debian 12 and 13, as root and as a user: make demo, make 
 	done; done; \
 	exit $$failed
 
-check: lint test ## the gate: lint, then test
+check: lint test ## lint, then test; the gate, .ci/run, also tests pages
 
 bench: .venv/stamp-native .venv/stamp-test ## the side-by-side comparisons in bench/
 	@tools/bench.sh

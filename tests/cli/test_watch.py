@@ -147,7 +147,7 @@ def test_a_listener_answers_each_scrape_and_only_on_this_machine(
         except TargetError as error:
             failures.append(error)
 
-    thread = threading.Thread(target=serve)
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     url = printed.get(timeout=60).strip()
     answers = []
@@ -157,7 +157,7 @@ def test_a_listener_answers_each_scrape_and_only_on_this_machine(
                 answers.append(answer.read().decode())
         except urllib.error.HTTPError as error:
             answers.append(str(error.code))
-    thread.join()
+    thread.join(60)
     assert answers == ["one\n", "two\n", "404", "500"]
     assert [str(failure) for failure in failures] == ["the drive is gone"]
     for listen in ("0.0.0.0:9000", "127.0.0.1", "127.0.0.1:99999", "host:80"):

@@ -114,7 +114,7 @@ def test_candidates_are_those_of_the_definition(seed: int) -> None:
     assert module._candidates(cost, 1.25) == expected
 
 
-def test_the_kink_with_the_smallest_residual_is_that_of_the_least_squares_fit() -> None:
+def test_residuals_at_each_kink_are_those_of_a_least_squares_fit() -> None:
     rng = np.random.default_rng(3)
     x = np.linspace(0.0, 4e9, 90)
     t = 1e-9 * x + 3e-9 * np.maximum(0.0, x - 1.7e9) + rng.normal(0.0, 0.01, 90)
