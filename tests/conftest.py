@@ -26,6 +26,11 @@ pytest_plugins = ["report_runs", "small_plans"]
 # A runner in the background may ignore Ctrl-C; tests send it to themselves and to programs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# `losetup` of all tests is one that waits for others.
+_COMMANDS = str(Path(__file__).parent / "fixtures" / "commands")
+if shutil.which("losetup") and _COMMANDS not in os.environ["PATH"]:
+    os.environ["PATH"] = f"{_COMMANDS}:{os.environ['PATH']}"
+
 # No test is timed: a shared machine may pause any of them.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
