@@ -27,9 +27,10 @@ pytest_plugins = ["report_runs", "small_plans"]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `losetup` of all tests is one that waits for others.
-_COMMANDS = str(Path(__file__).parent / "fixtures" / "commands")
-if shutil.which("losetup") and _COMMANDS not in os.environ["PATH"]:
-    os.environ["PATH"] = f"{_COMMANDS}:{os.environ['PATH']}"
+if "SSDLAB_TEST_LOSETUP" not in os.environ and (losetup := shutil.which("losetup")):
+    commands = Path(__file__).parent / "fixtures" / "commands"
+    os.environ["SSDLAB_TEST_LOSETUP"] = losetup
+    os.environ["PATH"] = f"{commands}:{os.environ['PATH']}"
 
 # No test is timed: a shared machine may pause any of them.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
