@@ -129,7 +129,7 @@ def test_programs_count_the_dies_behind_slow_channels(channels: int, dies: int, 
     assert _found(replace(hidden, read=(60.0,))) == _truth(hidden)
 
 
-@pytest.mark.parametrize(("dies", "suspend_us"), [(1, 5), (4, 5), (4, 49)])
+@pytest.mark.parametrize(("dies", "suspend_us"), [(2, 5), (4, 5), (4, 49)])
 def test_suspended_programs_do_not_show_dies_but_the_chunk_is_found(
     dies: int, suspend_us: int
 ) -> None:
@@ -141,6 +141,25 @@ def test_suspended_programs_do_not_show_dies_but_the_chunk_is_found(
     assert values == {"chunk_kib": 32, "stripe_kib": None, "units": None, "regular": True}
     assert "Chunks of 32 KiB on 4 channels or dies in turn" in conclusion.verdict
     assert "The data sheet's number of channels decides" in conclusion.verdict
+
+
+@pytest.mark.parametrize("register", ["true", "false"])
+def test_a_single_read_shows_a_die_although_programs_are_suspended(register: str) -> None:
+    text = Twin(4, 1, chunk=4, page=16, read=(18.0,), channel=1600, link=800).profile(1024)
+    text = set_value(text, "flash.suspend", "5 us")
+    text = text.replace("[flash]", f"[flash]\ncache_register = {register}")
+    conclusion = _concluded(open_twin("known", text))
+    assert (conclusion.findings["chunk_kib"].value, conclusion.findings["units"].value) == (4, 4)
+    assert "a single read takes too little time" in conclusion.findings["regular"].why
+
+
+def test_a_channel_that_is_a_little_faster_than_its_dies_is_not_taken_for_one() -> None:
+    drive = random_drive(55314)  # 2 channels of 2 dies, each 0.82 times as fast as its channel
+    session = RunSession(OpenTarget(drive.open(), {"kind": "twin"}))
+    plan = Plan(1024 * MIB, 2, 4096, 55314)
+    session.run_plan(measure, plan)
+    conclusion = conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True))
+    assert conclusion.findings["units"].value == 4
 
 
 @pytest.mark.parametrize("unit", [8, 16])

@@ -12,12 +12,13 @@ long. So equal waits mean one die only if reads wait longer than any transfer ta
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ssdlab.experiments.stripe.probes import (
     GRAIN,
     MIB,
+    RESULTS_MAX,
     Probe,
     ProbeLog,
     Procedure,
@@ -47,6 +48,14 @@ LONGER: Final = 1.25
 """Reads that wait longer than a transfer by this factor wait for programs."""
 SUSPEND_NS: Final = 100_000.0
 """No drive takes longer to suspend a program, so longer waits are not for that."""
+SENSE_NS: Final = 6_000.0
+"""The shortest tR that a drive with hidden dies may have ..."""
+SENSE_SHARE: Final = 1 / 3
+"""... and as a share of its transfers: such fast flash never has such slow channels."""
+CACHED: Final = 0.1
+"""A read served by the write buffer saves all but this share of the time on flash."""
+READ_BACK: Final = 512 * GRAIN
+"""Bytes that are written and read again."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +73,17 @@ class Channel:
 
     def probe(self, multiples: tuple[int, ...], load: Load) -> Probe:
         """Reads of these multiples in turn, between writes to the second quarter of the part."""
-        start, length = self.part
-        quarter = length // 4 // MIB * MIB
         # A write of less than a mapping unit fills one: no two dies begin to program at once.
-        writes = Writes((start + quarter, quarter), GRAIN, load.amount, load.reads)
+        writes = Writes(self.writes_area, GRAIN, load.amount, load.reads)
         offsets = tuple(number * self.period for number in multiples)
         return Probe(self.period, offsets, depth=1, area=self.part, writes=writes)
+
+    @property
+    def writes_area(self) -> tuple[int, int]:
+        """The second quarter of the part."""
+        start, length = self.part
+        quarter = length // 4 // MIB * MIB
+        return start + quarter, quarter
 
     def amount(self, share: int) -> int:
         """Bytes written in a probe."""
@@ -88,6 +102,25 @@ class Load:
     amount: int
     reads: int
     ways_max: int = WAYS_MAX
+
+
+def one_die(log: ProbeLog, channel: Channel) -> Procedure[int | None]:
+    """1 if a unit is one die, by the time of a single read; None if that does not show it.
+
+    A single read takes the time of command and link, tR, and a transfer. The first of these is that
+    of a read that the write buffer serves. Of many reads each takes a transfer if the unit is a
+    channel with several dies, so that the rest is tR. The rest is a transfer if the unit is a die
+    that transfers while it senses, and nothing if it does not.
+    """
+    single = Probe(channel.period, depth=1, area=channel.part)
+    back = replace(single, writes=Writes(channel.writes_area, GRAIN, READ_BACK, 1, reads_back=True))
+    yield from repeat_probe(log, single, RESULTS_MAX)
+    yield from repeat_probe(log, back, 1)
+    single_ns = 1e9 * GRAIN / MIB / log.rate(single)
+    rest_ns = single_ns - log.results(back)[0].read_ns - channel.unit_ns
+    is_cached = rest_ns > -CACHED * channel.unit_ns
+    is_short = rest_ns < min(SENSE_NS, SENSE_SHARE * channel.unit_ns)
+    return 1 if is_cached and is_short else None
 
 
 def dies_of_channel(log: ProbeLog, channel: Channel) -> Procedure[int | None]:

@@ -169,8 +169,11 @@ def _job_with_writes(probe: Probe, writes: Writes, plan: Plan) -> Job:
     reads = itertools.cycle(base + offset for offset in probe.offsets)
     requests: list[tuple[int, int, WriteHint]] = []
     for number in range(min(LISTED_MAX, length // writes.block_bytes)):
-        requests.append((start + number * writes.block_bytes, writes.block_bytes, "nothing"))
-        requests += [(next(reads), probe.block_bytes, "read") for _ in range(writes.reads)]
+        written = start + number * writes.block_bytes
+        requests.append((written, writes.block_bytes, "nothing"))
+        for _ in range(writes.reads):
+            address = written if writes.reads_back else next(reads)
+            requests.append((address, probe.block_bytes, "read"))
     share = (writes.block_bytes + writes.reads * probe.block_bytes) / writes.block_bytes
     return Job(
         op="write",

@@ -44,13 +44,14 @@ RESULTS_MAX: Final = 8
 class Writes:
     """Writes of `block_bytes` in order over `area`, `amount` bytes, each followed by `reads` reads.
 
-    `area` has start and length in bytes.
+    `area` has start and length in bytes. `reads_back`: the reads are of the block just written.
     """
 
     area: tuple[int, int]
     block_bytes: int
     amount: int
     reads: int
+    reads_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Probe:
         if self.writes is not None:
             load = self.writes
             writes = f", {load.reads} after each {_kib(load.block_bytes)} of {_kib(load.amount)}"
+            writes += " of it" if load.reads_back else ""
         return f"every {_kib(self.period)}{offsets}{block}{depth}{area}{writes}"
 
 
@@ -86,8 +88,9 @@ class Probe:
 class ProbeResult:
     """The rate of a probe's reads, and the spread of their latencies: (p90 - p10) / p50.
 
-    If it has writes: the share of reads that waited for them, the mean wait of all reads, and the
-    share and the median wait of those that waited at least half as long as the longest.
+    If it has writes: the share of reads that waited for them, the mean wait of all reads, the share
+    and the median wait of those that waited at least half as long as the longest, and the median
+    latency of all reads.
     """
 
     mib_per_s: float
@@ -96,6 +99,7 @@ class ProbeResult:
     wait_ns: float = 0.0
     long_share: float = 0.0
     long_ns: float = 0.0
+    read_ns: float = 0.0
 
 
 Value = TypeVar("Value")
@@ -218,6 +222,7 @@ def result_with_writes(
         wait_ns=float((weights * waits).sum() / weights.sum()),
         long_share=float(weights[longest].sum() / weights.sum()),
         long_ns=quantile(waits[longest], weights[longest], 0.5) if longest.any() else 0.0,
+        read_ns=quantile(values, weights, 0.5),
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ssdlab.experiments.stripe.channels import Channel, dies_of_channel
+from ssdlab.experiments.stripe.channels import Channel, dies_of_channel, one_die
 from ssdlab.experiments.stripe.probes import (
     DEPTH,
     GRAIN,
@@ -98,6 +98,8 @@ class _Search:
     repeats: int
     area: tuple[int, int] | None = None
     log: ProbeLog = field(default_factory=ProbeLog)
+    is_doubtful: bool = False
+    """Whether a multiple of the period may be the true one: reads there are a little slower."""
 
     def probe(
         self,
@@ -173,11 +175,15 @@ def _search_area(state: _Search) -> Procedure[Layout]:
     seconds = GRAIN / MIB / state.rate(stripe)
     channel = Channel(stripe, stripe // size, 1e9 * seconds, state.part)
     ways = yield from dies_of_channel(state.log, channel)
+    how = "all its reads wait for each program"
+    if ways is None and not state.is_doubtful:
+        ways = yield from one_die(state.log, channel)
+        how = "a single read takes too little time to wait for a transfer as long as that of many"
     if ways is None:
         return Layout(size, None, hidden, rates, is_final=True, period=stripe)
     why = f"{_tested(stripe, size)}; reads wait for programs like those of {ways} dies on a unit"
     if ways == 1:
-        why = f"{_tested(stripe, size)}; a unit is one die: all its reads wait for each program"
+        why = f"{_tested(stripe, size)}; a unit is one die: {how}"
     return Layout(size, ways * stripe, why, rates, period=stripe if ways > 1 else None)
 
 
@@ -234,9 +240,10 @@ def _longer_period(state: _Search, period: int) -> Procedure[int]:
         yield from repeat_probe(state.log, state.probe(size), 2)
         if state.rate(size) >= LOWER * state.rate(period):
             continue
-        pair = state.probe(size, (0, period))
-        if (yield from share_a_unit(state.log, pair)) is False:
+        same = yield from share_a_unit(state.log, state.probe(size, (0, period)))
+        if same is False:
             return (yield from _longer_period(state, size))
+        state.is_doubtful |= same is None
     return period
 
 
@@ -327,6 +334,8 @@ def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedu
     up to the mapping unit, and from there on twice as long for twice the size. Large reads transfer
     the same units, so they would not be faster than random reads of all units together.
     """
+    if state.is_doubtful:
+        return _DOUBTFUL
     offset = (first % stripe,)
     seconds: dict[int, float] = {}
     for size in (GRAIN, *(2 * unit for unit in MAPPING_UNITS)):
@@ -357,6 +366,10 @@ def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedu
 _FAST_UNITS: Final = (
     "units are fast enough to be channels, and chunks are too small to tell them apart. The data "
     "sheet's number of channels decides"
+)
+_DOUBTFUL: Final = (
+    "at a multiple of this stripe reads are a little slower, so data transfer may limit a unit, "
+    "which may then be a channel with several dies. The data sheet's number of channels decides"
 )
 _TRANSFER: Final = (
     "reads of two mapping units take twice as long as reads of one, so data transfer may limit a "
