@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
-from ssdlab.experiments.cache.analysis import _bounded, _Sizes, conclude
+from ssdlab.experiments.cache.analysis import _bounded, _Sizes, _unless_slower, conclude
 from ssdlab.experiments.cache.buffers import Size
 from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for, small_job
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
+from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.target import parse_target
 
 MIB: Final = 1 << 20
@@ -144,6 +146,24 @@ def test_a_buffer_larger_than_what_was_written_is_not_reported() -> None:
     assert "only 250 MiB were written before the drop" in bounded.why
 
 
+def test_a_buffer_may_hold_requests_in_flight_in_part() -> None:
+    twin = KnownTwin(
+        capacity=2 << 30, dies=8, pages_per_block=24, program="1200 us", buffer="512 KiB"
+    )
+    conclusion = _measured(twin)
+    assert _number(conclusion, "buffer_mib") == pytest.approx(0.5, rel=0.15)
+
+
+def test_an_absent_cache_is_not_certain_if_the_next_write_was_far_slower() -> None:
+    sizes = _Sizes(Size(MIB, MIB, ""), Size(0, 0, "a write buffer"))
+    drop = RateDrop(MIB, MIB, MIB, before=8e9, after=2e9, ahead=0.0, seconds=1.0)
+    kept = _unless_slower(sizes, drop, replace(drop, after=1.5e9))
+    assert kept == sizes
+    unsure = _unless_slower(sizes, drop, replace(drop, after=0.5e9))
+    assert (unsure.buffer, unsure.cache) == (sizes.buffer, None)
+    assert "an SLC cache may have taken all of the first" in unsure.why
+
+
 @pytest.mark.parametrize("name", BUFFERED)
 def test_a_buffer_alone_is_not_reported_as_a_cache(name: str) -> None:
     twin = BUFFERED[name]
@@ -162,8 +182,19 @@ def test_without_a_drop_there_are_no_sizes_but_a_reason() -> None:
     assert conclusion.verdict.startswith("No drop in speed")
 
 
-def test_a_cache_that_is_emptied_as_fast_as_the_buffer_hides_it() -> None:
-    conclusion = _measured(replace(CACHED["as fast as the link"], capacitors=True))
+def test_reads_show_a_buffer_that_a_cache_as_fast_as_the_link_would_hide() -> None:
+    twin = replace(CACHED["as fast as the link"], capacitors=True)
+    conclusion = _measured(twin)
+    assert _number(conclusion, "buffer_mib") == pytest.approx(_mib(twin.buffer), rel=0.1)
+    assert _number(conclusion, "slc_mib") == pytest.approx(CACHE / MIB, rel=0.1)
+    assert "were read without waiting" in conclusion.findings["buffer_mib"].why
+
+
+def test_without_these_reads_such_a_cache_hides_the_buffer() -> None:
+    evidence = _evidence(replace(CACHED["as fast as the link"], capacitors=True))
+    steps = evidence.tables["steps"]
+    kept = steps.filter(pc.not_equal(steps["phase"], "read back"))
+    conclusion = conclude(replace(evidence, tables={**evidence.tables, "steps": kept}))
     assert [conclusion.findings[name].value for name in ("buffer_mib", "slc_mib")] == [None, None]
     assert "either a buffer of" in conclusion.findings["slc_mib"].why
 

@@ -31,6 +31,7 @@ from ssdlab.experiments.cache.buffers import (
     flushed_bytes,
     plateau,
 )
+from ssdlab.experiments.cache.read_back import read_back_size
 from ssdlab.experiments.cache.refill import RECOVERED, refill_time, refilled
 from ssdlab.experiments.cache.whole import KEEPS_UP, whole_drive
 from ssdlab.records import Finding
@@ -51,6 +52,8 @@ _CACHE_MIN: Final = 40 * MIB  # ... and SLC caches rarely smaller
 _CACHE_LEAST: Final = 10 * MIB
 """What is left for an SLC cache below this is an error of the sizes: caches hold far more."""
 _SAME_RATE: Final = 0.1  # relative difference of two rates that count as equal
+_SLOWER: Final = 2.0  # times the rate of the next write: an SLC cache may have made the difference
+_IN_PART: Final = 4  # requests in flight that a buffer may hold in part
 _SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with an SLC cache
 _SMALL: Final = ("emptied", "paused")  # passes of their own, by small requests
 _SURE_BELOW: Final = 16 * MIB  # above it, a part of an SLC cache may be what pauses free
@@ -170,10 +173,13 @@ def _findings(
     freed = plateau(pauses, last.after, last.before)
     if freed is not None and freed.size.high > _SURE_BELOW and not freed.is_steady:
         freed = None if freed.position < _SHARED * capacity else freed
-    sizes = _sizes(passes, capacity, _flushes(evidence), freed)
+    back = read_back_size(evidence, last.after) if is_steep else None
+    sizes = _sizes(passes, capacity, _flushes(evidence), freed, back)
     if sizes is None:
         sizes = _unflushed(first, freed, refill, capacity)
-    sizes = _bounded(sizes, last.at, last.at + first.margin(last))
+    most = last.at + first.margin(last) + _IN_PART * first.block_bytes
+    sizes = _bounded(sizes, last.at, most)
+    sizes = _unless_slower(sizes, last, flushed.last_drop)
     unknown = sizes.why or "it could not be distinguished from the SLC cache"
     cache = Finding(None, "MiB", None, None, sizes.why)
     if sizes.cache is not None and sizes.cache.high == 0:
@@ -214,6 +220,23 @@ def _bounded(sizes: _Sizes, written: float, most: float) -> _Sizes:
     return _Sizes(None, None, why)
 
 
+def _unless_slower(sizes: _Sizes, last: RateDrop, after: RateDrop | None) -> _Sizes:
+    """The sizes, but an absent cache only if the next write was not far slower when it had slowed.
+
+    An SLC cache may have taken all of the first one.
+    """
+    if sizes.cache is None or sizes.cache.high > 0 or after is None:
+        return sizes
+    if last.after <= _SLOWER * after.after:
+        return sizes
+    why = (
+        f"the first write fell to {last.after / MIB:.4g} MiB/s, the next one to "
+        f"{after.after / MIB:.4g}: an SLC cache may have taken all of the first; give a larger "
+        "--size"
+    )
+    return _Sizes(sizes.buffer, None, why)
+
+
 def _flushes(evidence: Evidence) -> _Flushes:
     """How long flushes waited for flash."""
     idle_s, waits_s, before = 0.0, list[float](), None
@@ -242,10 +265,12 @@ def _sizes(
     capacity: float,
     flushes: _Flushes,
     freed: Freed | None,
+    back: Size | None,
 ) -> _Sizes | None:
     """Divides the bytes of the first pass before its last drop into buffer and SLC cache.
 
-    `freed` is what pauses freed. None if only they can divide them.
+    `freed` is what pauses freed, `back` the size of the buffer by reads. None if only pauses can
+    divide them.
     """
     first, flushed = passes[:2]
     last = first.last_drop
@@ -255,7 +280,7 @@ def _sizes(
     program_s = flushes.program_s
     same_rate = after is not None and abs(after.after / last.after - 1) < _SAME_RATE
     is_small = after is not None and after.at < _SURE_BELOW
-    early, buffers = first.early_drop, []
+    early, buffers = first.early_drop, [] if back is None else [back]
     if program_s is not None:
         # Later writes filled the buffer again for sure only if it is small.
         count = 1 if not same_rate else len(flushes.waits_s) if is_small else 2
@@ -291,15 +316,21 @@ def _sizes(
             why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
             margin = first.margin(last) + flushed.margin(after)
             size = last.at - after.at
-            return _Sizes(common(buffers), Size(size - margin, size + margin, why))
+            if size + margin > _CACHE_LEAST:
+                return _Sizes(common(buffers), Size(size - margin, size + margin, why))
     if not buffers:
         return None
+    if back is not None and _rest(first, common(buffers)).high < _CACHE_MIN:
+        buffers.append(buffered(first, last, total))
     buffer = common(buffers)
     rest = _rest(first, buffer)
-    if rest.high < _CACHE_LEAST:
-        why = f"{rest.why}, leaves at most {rest.high / MIB:.3g} MiB: too little for an SLC cache"
-        rest = _gentle_cache(first, buffer, why)
-    return _Sizes(buffer, rest)
+    return _Sizes(buffer, rest if rest.high >= _CACHE_LEAST else _too_little(first, buffer, rest))
+
+
+def _too_little(first: WritePass, buffer: Size, rest: Size) -> Size:
+    """The size of an SLC cache if the buffer leaves hardly anything for one."""
+    why = f"{rest.why}, leaves at most {rest.high / MIB:.3g} MiB: too little for an SLC cache"
+    return _gentle_cache(first, buffer, why)
 
 
 def _later_falls(first: WritePass) -> list[RateDrop]:
@@ -375,9 +406,10 @@ def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) ->
             f"{total}: either a buffer of {held.low / MIB:.4g} to {held.high / MIB:.4g} MiB that "
             "a flush does not empty, or an SLC cache that is as fast as the link",
         )
-    share = _BUFFER_MAX / (1 - last.after / last.before) + first.margin(last)
+    end = first.middle_drop or last
+    share = _BUFFER_MAX / (1 - end.after / end.before) + first.margin(end)
     why = f"{total}, of which a buffer of unknown size may have taken {_BUFFER_MAX / MIB:g} MiB"
-    return _Sizes(None, Size(last.at - share, last.at + first.margin(last), why))
+    return _Sizes(None, Size(end.at - share, last.at + first.margin(last), why))
 
 
 def _sentence(findings: dict[str, Finding], last: RateDrop) -> str:

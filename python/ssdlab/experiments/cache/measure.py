@@ -10,19 +10,31 @@ short and the shortest that was long enough.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import msgspec
 
-from ssdlab.device import FlushEvery, Job, Outcome
+from ssdlab.device import FlushEvery, Job, Listed, Outcome, WriteHint
 from ssdlab.experiments.cache.buffers import PROGRAM_MAX_S
 from ssdlab.experiments.cache.parameters import Cache
+from ssdlab.experiments.cache.read_back import (
+    APART,
+    FARTHEST,
+    READ_BYTES,
+    READS,
+    WRITE_BYTES,
+    Search,
+    depth_for,
+    result_of,
+)
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_after, steepness
 from ssdlab.stats.steady import Progress
 from ssdlab.target import Target
+from ssdlab.units import format_size
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
@@ -56,9 +68,14 @@ GRAIN: Final = 4 * KIB
 PROGRAMS: Final = 11
 """Flushes that are timed."""
 FILLS: Final = 4
+FILL_CHUNK: Final = 8 * MIB
+FILLING: Final = 1.2
+"""A chunk that is written this much faster than flash programs did not fill the buffer."""
 PAUSE_FIRST_BYTES: Final = 256 * KIB
 """The first pause is as long as flash takes to program this; each next one is twice as long."""
 PAUSES_MAX: Final = 11
+READ_BACK_BYTES: Final = 1 << 30
+"""Bytes written to read them again, about at most."""
 PAUSES_BYTES: Final = 2 << 30
 """Bytes written after pauses, at most, unless the link is as slow as flash."""
 PAUSE_BLOCK: Final = 32 * KIB
@@ -91,7 +108,7 @@ class Plan:
     @property
     def write_bytes(self) -> int:
         """Bytes written at most: the region for each pass."""
-        return max(self.size * (2 + self._rests_max) + PAUSES_BYTES, self.drive)
+        return max(self.size * (3 + self._rests_max) + READ_BACK_BYTES + PAUSES_BYTES, self.drive)
 
     @property
     def _rests_max(self) -> int:
@@ -183,13 +200,12 @@ def measure(session: RunSession, plan: Plan) -> None:
                 "a larger --size.",
             )
         _find_rest(session, plan, drop, parts, steep)
-    if trims:  # all that was overwritten would soon have to be collected
-        session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.size))
-        _write(
-            session,
-            Step("write", "writing sequentially again", "fill", 1, case="again"),
-            parts.job(0),
-        )
+    trim = _job("trim", plan.size) if trims else None
+    if trim is not None:  # all that was overwritten would soon have to be collected
+        session.run(Step("trim", "trimming the region", "trim"), trim)
+    step = Step("write", "writing sequentially again", "fill", 1, case="again")
+    _write(session, step, parts.job(0))
+    _read_back(session, trim, plan.size, (after_flush or drop).after, parts.length)
     if full.seconds - idle.seconds > FLUSH_WAIT_S:
         _time_programs(session)
         _fill_again(session, plan, after_flush or drop)
@@ -197,6 +213,67 @@ def measure(session: RunSession, plan: Plan) -> None:
         _pause(session, plan, after_flush or drop)
     session.flush(1)
     session.expect({})
+
+
+def _read_back(session: RunSession, trim: Job | None, size: int, rate: float, written: int) -> None:
+    """Searches for the distance from which on reads are slow.
+
+    The first `written` bytes of a region of `size` bytes were just written, until a full buffer
+    limited them to `rate` bytes/s. `trim` trims the region.
+    """
+    search, start = Search(depth_for(rate), min(FARTHEST, written)), written
+    if size < written + READS * APART + FILL_CHUNK:
+        return
+    while (distance := search.next()) is not None:
+        start = _fill(session, trim, size, rate, start, distance)
+        label = f"reading data written {format_size(distance)} before"
+        step = Step("read back", label, "fill", 1, value=distance / KIB)
+        outcome = session.run(step, read_back_job(distance, start, size, search.depth))
+        start += READS * APART
+        latency = outcome.latency_of("read")
+        columns = latency["latency_ns"], latency["count"]
+        search.add(distance, result_of(outcome.bytes / outcome.seconds, *columns))
+
+
+def read_back_job(distance: int, start: int, size: int, depth: int) -> Job:
+    """Writes in order from `start` on in a region of `size` bytes; reads follow at a distance."""
+    stream, requests = random.Random(distance), list[tuple[int, int, WriteHint]]()
+    for number in range(READS):
+        # At equal distances, all reads might be on one die.
+        last = stream.randrange(APART // WRITE_BYTES)
+        for block in range(APART // WRITE_BYTES):
+            at = start + number * APART + block * WRITE_BYTES
+            requests.append((at % size, WRITE_BYTES, "nothing"))
+            if block == last:
+                requests.append(((at + WRITE_BYTES - distance) % size, READ_BYTES, "read"))
+    return Job(
+        op="write",
+        pattern=Listed(tuple(requests)),
+        length_bytes=size,
+        block_bytes=WRITE_BYTES,
+        amount_bytes=READS * (APART + READ_BYTES),
+        queue_depth=depth,
+    )
+
+
+def _fill(
+    session: RunSession, trim: Job | None, size: int, rate: float, start: int, distance: int
+) -> int:
+    """Writes from `start` on until the buffer is full, and the bytes up to `distance` before.
+
+    Returns where they end.
+    """
+    done, is_full = 0, False
+    while start < distance or not (is_full or done >= FARTHEST):
+        if start + FILL_CHUNK + READS * APART > size:
+            start = 0
+            if trim is not None:  # overwritten data would be collected
+                session.run(Step("trim", "trimming the region", "trim"), trim)
+        step = Step("refill", "filling the buffer again", "fill", 1)
+        outcome = session.run(step, _job("write", FILL_CHUNK, offset=start))
+        is_full = outcome.bytes / outcome.seconds < FILLING * rate
+        start, done = start + FILL_CHUNK, done + FILL_CHUNK
+    return start
 
 
 def _time_programs(session: RunSession) -> None:

@@ -1,0 +1,170 @@
+"""The size of a write buffer, by reads of data written a short while ago.
+
+While a drive writes without a pause, its buffer holds the bytes written last. They are read from
+there, without waiting for flash. So a read that is a distance behind the writes is fast up to the
+size of the buffer, and slow beyond it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ssdlab.analysis.evidence import Evidence, seconds_of
+from ssdlab.analysis.latency import OPS
+from ssdlab.experiments.cache.buffers import MIB, Size
+from ssdlab.stats.quantile import quantile
+
+KIB: Final = 1 << 10
+NEAREST: Final = 64 * KIB
+"""Data written so little before are in the buffer of any drive."""
+FARTHEST: Final = 256 * MIB
+"""No drive buffers as much."""
+WRITE_BYTES: Final = 16 * KIB
+"""Small writes leave the link free for reads, and few bytes are in flight."""
+READ_BYTES: Final = 4 * KIB
+READS: Final = 48
+APART: Final = 512 * KIB
+"""A read in each of these: drives read ahead less, and few slow reads are in flight."""
+LATENCY_S: Final = 100e-6
+"""Requests in flight keep the buffer full if each takes no longer than this without it."""
+DEPTHS: Final = (4, 32)
+CLOSE: Final = 1.04  # the search ends where the distances differ by a smaller factor
+_BOUNDS: Final = (0.8, 1.1)
+"""Of the longest distance with fast reads, and of the shortest without: pages that are being
+programmed may be read fast, too, and dies are not equally busy."""
+_SLOWEST: Final = 0.1
+"""Share of slow reads below the limit of fast ones."""
+_DISTINCT: Final = 0.5  # more of the fast reads are below it
+_SAME: Final = 1.05
+"""Rates within this factor of that of large writes: the buffer is full, and only of their data."""
+_STEADY: Final = 1.06
+_WAITING: Final = 0.8
+"""A larger change of the rate ends the search, as the drive may collect or fold data. Slow reads
+may lower it to the second factor."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The job's rate in bytes/s, and quantiles of its reads' latencies."""
+
+    rate: float
+    latency_ns: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+    def quantile(self, share: float) -> float:
+        """The latency that this share of the reads do not exceed."""
+        return quantile(self.latency_ns, self.counts, share)
+
+    def share_below(self, limit_ns: float) -> float:
+        """The share of reads that took less."""
+        return float(self.counts[self.latency_ns < limit_ns].sum() / self.counts.sum())
+
+
+def depth_for(rate: float) -> int:
+    """Writes in flight that keep the buffer of a drive full that programs `rate` bytes/s."""
+    least, most = DEPTHS
+    return min(most, max(least, math.ceil(rate * LATENCY_S / WRITE_BYTES)))
+
+
+@dataclass
+class Search:
+    """Distances in turn: the nearest, the farthest, and then between them.
+
+    The same results lead to the same distances, in the run and in its analysis.
+    """
+
+    depth: int
+    farthest: int = FARTHEST
+    _limit_ns: float = 0.0
+    _nearest: Result | None = None
+    _inside: int = NEAREST
+    _beyond: int | None = None
+    _is_over: bool = False
+
+    def next(self) -> int | None:
+        """The next distance in bytes; None at the end."""
+        if self._is_over:
+            return None
+        if self._nearest is None:
+            return NEAREST
+        if self._beyond is None:
+            return self.farthest
+        middle = round((self._inside * self._beyond) ** 0.5) // READ_BYTES * READ_BYTES
+        return None if self._beyond < CLOSE * self._inside else middle
+
+    def add(self, distance: int, result: Result) -> None:
+        """Adds the result of the distance that was next."""
+        if self._nearest is None:
+            self._nearest = result
+            return
+        if self._beyond is None:
+            self._beyond = distance
+            self._limit_ns = result.quantile(_SLOWEST)
+            self._is_over = not self._is_distinct
+            return
+        is_fast = result.share_below(self._limit_ns) > (_SLOWEST + self._fast_share) / 2
+        least = 1 / _STEADY if is_fast else _WAITING
+        if not least < result.rate / self._nearest.rate < _STEADY:
+            self._is_over = True
+        elif is_fast:
+            self._inside = distance
+        else:
+            self._beyond = distance
+
+    @property
+    def _fast_share(self) -> float:
+        assert self._nearest is not None
+        return self._nearest.share_below(self._limit_ns)
+
+    @property
+    def _is_distinct(self) -> bool:
+        """Whether most reads of the buffer are faster than those of flash."""
+        return self._fast_share > _SLOWEST + _DISTINCT
+
+    def size(self, rate: float) -> Size | None:
+        """The size, if large writes have this rate in bytes/s; None if reads do not show it.
+
+        Where writes are slower or faster, the buffer may not be full, or hold relocated data.
+        """
+        if self._nearest is None or self._beyond is None or not self._is_distinct:
+            return None
+        if not rate / _SAME < self._nearest.rate < rate * _SAME:
+            return None
+        why = (
+            f"data written {self._inside / MIB:.4g} MiB before were read without waiting for "
+            f"flash, those written {self._beyond / MIB:.4g} MiB before were not"
+        )
+        low = _BOUNDS[0] * self._inside - self.depth * WRITE_BYTES
+        return Size(max(0.0, low), _BOUNDS[1] * self._beyond, why)
+
+
+def read_back_size(evidence: Evidence, rate: float) -> Size | None:
+    """The size by the recorded reads, if large writes have this rate; None if they do not show it.
+
+    Repeats the search of the run.
+    """
+    table = evidence.tables["interval_latency"]
+    reads = table.filter(table["op"].to_numpy() == OPS.index("read"))
+    owner, values, counts = (reads[name].to_numpy() for name in ("step", "latency_ns", "count"))
+    search = None
+    for step in evidence.steps("read back"):
+        distance, own = round(step["value"] * KIB), owner == step["step"]
+        if search is None:
+            search = Search(json.loads(step["job"])["queue_depth"])
+        if own.any():
+            result = result_of(step["bytes"] / seconds_of(step), values[own], counts[own])
+            search.add(distance, result)
+    return None if search is None else search.size(rate)
+
+
+def result_of(rate: float, latency_ns: NDArray[np.uint64], counts: NDArray[np.uint64]) -> Result:
+    """The result of a job with this rate in bytes/s and histogram of its reads, in any order."""
+    latency_ns, index = np.unique(latency_ns, return_inverse=True)
+    weights = np.bincount(index, counts).astype(np.int64)
+    return Result(rate, latency_ns.astype(np.float64), weights)
