@@ -10,7 +10,6 @@ import pytest
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
 from ssdlab.experiments.steady.garbage import Garbage
-from ssdlab.experiments.steady.gauged import unit_by_size
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
 
@@ -53,36 +52,6 @@ def test_hidden_flash_is_written_before_the_rate_falls_less_the_buffer() -> None
     estimate = hidden_flash(_gauged())
     assert estimate.bracket is not None
     assert estimate.bracket.value == 99.0
-
-
-def test_a_fall_within_what_the_write_buffer_holds_shows_no_hidden_flash() -> None:
-    estimate = hidden_flash(_gauged(unit=4, buffer=90.0, fall=_drop(100.0)))
-    assert estimate.bracket is None
-    assert "the write buffer may hold as much" in estimate.why
-    assert hidden_flash(_gauged(unit=4, buffer=80.0, fall=_drop(100.0))).bracket is not None
-
-
-@pytest.mark.parametrize(
-    ("gains", "unit"),
-    [
-        ((1.0, 1.1, 0.9), 1),
-        ((2.0, 1.0, 1.0), 2),
-        ((2.0, 2.4, 1.1), 4),
-        ((2.0, 2.0, 2.0), None),  # 8 or more, or each request costs as much
-        ((1.5, 1.3, 1.2), None),  # each request costs something besides its bytes
-        ((1.0, 2.0, 1.0), None),
-    ],
-)
-def test_larger_random_writes_are_faster_up_to_the_mapping_unit(
-    gains: tuple[float, ...], unit: int | None
-) -> None:
-    rate, curves = 10.0, []
-    for gain in gains:
-        rate *= gain
-        # The first part of each write does not count.
-        curves.append(Progress([1.0, 10.0], [20.0, 10 * rate]))
-    assert unit_by_size(10.0, curves) == unit
-    assert unit_by_size(10.0, [*curves[:2], Progress([], [])]) is None
 
 
 def test_a_cache_that_may_have_flash_of_its_own_or_not_leaves_spare_undetermined() -> None:

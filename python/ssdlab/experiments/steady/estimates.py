@@ -82,10 +82,8 @@ def hidden_flash(gauged: Gauged) -> Estimate:
         return Estimate(None, _UNIT if fall else "the rate did not fall within 2 times the region")
     why = _fell("after the fill", fall.before, fall.after)
     kink = Bracket(*(unit * at for at in (fall.at, fall.low, fall.high)))
-    is_late = kink.value - gauged.cache > _HIDDEN_MOST * gauged.region
-    if is_late or fall.at < SAME * gauged.buffer:
-        reason = "too late for spare" if is_late else "the write buffer may hold as much"
-        return Estimate(None, f"the rate fell after {format_size(fall.at)}: {reason}")
+    if kink.value - gauged.cache > _HIDDEN_MOST * gauged.region:
+        return Estimate(None, f"the rate fell after {format_size(fall.at)}: too late for spare")
     if gauged.cache and gauged.has_own_flash:  # which is not spare
         buffer = gauged.buffer / 2
         taken = Bracket(gauged.cache - buffer, gauged.cache - 2 * buffer, gauged.cache)

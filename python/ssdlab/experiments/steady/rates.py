@@ -11,8 +11,6 @@ from ssdlab.stats.steady import Progress
 
 SAME: Final = 1.2
 """Rates or sizes that differ by a smaller factor count as the same."""
-FACTORS: Final = (2, 4, 8)
-"""Larger random writes in steady state, as multiples of the rounds' block size."""
 _SLICES: Final = 20
 _HALVINGS: Final = 14
 _SETTLED: Final = (0.15, 0.05)  # of a gauge
