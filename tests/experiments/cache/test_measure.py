@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from known_twins import KnownTwin
+from random_drives import random_drive
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
@@ -20,7 +21,7 @@ from ssdlab.experiments.cache.analysis import _bounded, _Sizes, _unless_slower, 
 from ssdlab.experiments.cache.buffers import Size
 from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for, small_job
 from ssdlab.experiments.cache.parameters import Cache
-from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.target import parse_target
@@ -152,6 +153,27 @@ def test_a_buffer_may_hold_requests_in_flight_in_part() -> None:
     )
     conclusion = _measured(twin)
     assert _number(conclusion, "buffer_mib") == pytest.approx(0.5, rel=0.15)
+
+
+def _of_random_drive(seed: int) -> Conclusion:
+    drive = random_drive(seed)
+    plan = plan_for(Cache(), int(drive.describe()["capacity_bytes"]), seed)
+    session = RunSession(OpenTarget(drive.open(), {"kind": "twin"}))
+    session.run_plan(measure, plan)
+    return conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True))
+
+
+def test_what_a_buffer_leaves_is_no_cache_if_it_is_a_mebibyte() -> None:
+    cache = _of_random_drive(57053).findings["slc_mib"]
+    assert cache.value in {None, 0.0}
+    assert cache.high is None
+
+
+def test_a_cache_that_is_folded_ends_at_the_first_fall_or_the_last() -> None:
+    cache = _of_random_drive(56000).findings["slc_mib"]  # 415 MiB
+    assert cache.low is not None
+    assert cache.high is not None
+    assert cache.low < 415 < cache.high
 
 
 def test_an_absent_cache_is_not_certain_if_the_next_write_was_far_slower() -> None:

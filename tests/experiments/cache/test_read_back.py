@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
-from ssdlab.device import Listed
+from ssdlab.device import Job, Listed
 from ssdlab.experiments.cache.buffers import MIB, Size
-from ssdlab.experiments.cache.measure import read_back_job
+from ssdlab.experiments.cache.measure import _fill, read_back_job
 from ssdlab.experiments.cache.read_back import (
     APART,
     FARTHEST,
+    NEAREST,
     READS,
     WRITE_BYTES,
     Result,
     Search,
     depth_for,
 )
+from ssdlab.runner.session import RunSession, Step
 
 RATE = 500e6
 FAST, SLOW = 30_000.0, 400_000.0
@@ -41,8 +46,49 @@ def test_the_size_is_between_the_last_fast_and_the_first_slow_distance(buffer: i
     found = _found(buffer)
     assert found is not None
     assert found.low <= buffer <= found.high < 1.2 * buffer
-    # The blocks in flight are not in the buffer yet.
-    assert found.low < buffer - depth_for(RATE) * WRITE_BYTES
+
+
+def test_what_is_in_flight_may_not_be_in_the_buffer_yet() -> None:
+    lows = []
+    for depth in (4, 32):
+        search = Search(depth)
+        while (distance := search.next()) is not None:
+            search.add(distance, _result(float(distance <= 4 * MIB)))
+        found = search.size(RATE)
+        assert found is not None
+        lows.append(found.low)
+    assert lows[0] - lows[1] == 28 * WRITE_BYTES
+
+
+def test_the_search_ends_at_once_if_far_reads_are_as_fast() -> None:
+    search = Search(4)
+    for expected in (NEAREST, FARTHEST):
+        assert search.next() == expected
+        search.add(expected, _result(1.0))
+    assert search.next() is None
+
+
+class _Session:
+    """Counts the fills; the first ones are fast, as the buffer is not full."""
+
+    def __init__(self, fast: int) -> None:
+        self.fast, self.places = fast, list[int]()
+
+    def run(self, _step: Step, job: Job) -> SimpleNamespace:
+        self.places.append(job.offset_bytes)
+        rate = 3 * RATE if len(self.places) <= self.fast else RATE
+        return SimpleNamespace(bytes=job.amount_bytes, seconds=job.amount_bytes / rate)
+
+
+def test_a_fill_goes_on_until_the_buffer_is_full_and_the_distance_is_written() -> None:
+    chunk, size = 8 * MIB, 1 << 30
+    session = _Session(fast=3)
+    assert _fill(cast(RunSession, session), None, size, RATE, 0, 1 * MIB) == 4 * chunk
+    assert session.places == [0, chunk, 2 * chunk, 3 * chunk]
+    session = _Session(fast=0)
+    assert _fill(cast(RunSession, session), None, size, RATE, 0, 20 * MIB) == 3 * chunk
+    session = _Session(fast=10**6)
+    assert _fill(cast(RunSession, session), None, size, RATE, 0, 1 * MIB) == FARTHEST
 
 
 def test_writes_at_another_rate_than_large_ones_show_no_size() -> None:
