@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ssdlab.experiments.stripe.channels import Channel, one_die
+from ssdlab.experiments.stripe.channels import Channel, is_one_die
 from ssdlab.experiments.stripe.probes import (
     GRAIN,
     KIB,
@@ -19,16 +19,16 @@ CHANNEL = Channel(64 * KIB, 4, 20_000.0, (0, 256 * MIB))
 
 
 @pytest.mark.parametrize(
-    ("single_us", "back_us", "ways"),
+    ("single_us", "back_us", "expected"),
     [
-        (52.6, 30.0, 1),  # 2.6 us more than command and tR: a transfer while the die senses
-        (50.0, 30.0, 1),  # nothing more: the die does not sense while it transfers
-        (58.0, 30.0, None),  # 8 us more: tR of one of several dies
-        (50.0, 49.0, None),  # flash served the block just written
+        (52.6, 30.0, True),  # 2.6 us more than command and tR: a transfer while the die senses
+        (50.0, 30.0, True),  # nothing more: the die does not sense while it transfers
+        (58.0, 30.0, False),  # 8 us more: tR of one of several dies
+        (50.0, 49.0, False),  # flash served the block just written
     ],
 )
 def test_a_single_read_that_takes_little_more_than_one_of_many_shows_one_die(
-    single_us: float, back_us: float, ways: int | None
+    single_us: float, back_us: float, expected: bool
 ) -> None:
     def measure(probe: Probe) -> ProbeResult:
         if probe.writes is None:
@@ -36,4 +36,4 @@ def test_a_single_read_that_takes_little_more_than_one_of_many_shows_one_die(
         assert probe.writes.reads_back
         return ProbeResult(1.0, 0.0, read_ns=1e3 * back_us)
 
-    assert run_procedure(one_die(ProbeLog(), CHANNEL), measure) == ways
+    assert run_procedure(is_one_die(ProbeLog(), CHANNEL), measure) is expected

@@ -104,8 +104,8 @@ class Load:
     ways_max: int = WAYS_MAX
 
 
-def one_die(log: ProbeLog, channel: Channel) -> Procedure[int | None]:
-    """1 if a unit is one die, by the time of a single read; None if that does not show it.
+def is_one_die(log: ProbeLog, channel: Channel) -> Procedure[bool]:
+    """Whether the time of a single read shows that a unit is one die.
 
     A single read takes the time of command and link, tR, and a transfer. The first of these is that
     of a read that the write buffer serves. Of many reads each takes a transfer if the unit is a
@@ -120,7 +120,7 @@ def one_die(log: ProbeLog, channel: Channel) -> Procedure[int | None]:
     rest_ns = single_ns - log.results(back)[0].read_ns - channel.unit_ns
     is_cached = rest_ns > -CACHED * channel.unit_ns
     is_short = rest_ns < min(SENSE_NS, SENSE_SHARE * channel.unit_ns)
-    return 1 if is_cached and is_short else None
+    return is_cached and is_short
 
 
 def dies_of_channel(log: ProbeLog, channel: Channel) -> Procedure[int | None]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ssdlab.experiments.stripe.channels import Channel, dies_of_channel, one_die
+from ssdlab.experiments.stripe.channels import Channel, dies_of_channel, is_one_die
 from ssdlab.experiments.stripe.probes import (
     DEPTH,
     GRAIN,
@@ -176,8 +176,9 @@ def _search_area(state: _Search) -> Procedure[Layout]:
     channel = Channel(stripe, stripe // size, 1e9 * seconds, state.part)
     ways = yield from dies_of_channel(state.log, channel)
     how = "all its reads wait for each program"
-    if ways is None and not state.is_doubtful:
-        ways = yield from one_die(state.log, channel)
+    is_open = ways is None and not state.is_doubtful
+    if is_open and (yield from is_one_die(state.log, channel)):
+        ways = 1
         how = "a single read takes too little time to wait for a transfer as long as that of many"
     if ways is None:
         return Layout(size, None, hidden, rates, is_final=True, period=stripe)
