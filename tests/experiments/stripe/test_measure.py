@@ -129,7 +129,7 @@ def test_programs_count_the_dies_behind_slow_channels(channels: int, dies: int, 
     assert _found(replace(hidden, read=(60.0,))) == _truth(hidden)
 
 
-@pytest.mark.parametrize(("dies", "suspend_us"), [(2, 5), (4, 5), (4, 49)])
+@pytest.mark.parametrize(("dies", "suspend_us"), [(1, 5), (4, 5), (4, 49)])
 def test_suspended_programs_do_not_show_dies_but_the_chunk_is_found(
     dies: int, suspend_us: int
 ) -> None:

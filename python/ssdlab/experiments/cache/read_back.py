@@ -51,7 +51,7 @@ may lower it to the second factor."""
 
 @dataclass(frozen=True)
 class Result:
-    """The job's rate in bytes/s, and quantiles of its reads' latencies."""
+    """The job's rate in bytes/s, and the histogram of its reads' latencies."""
 
     rate: float
     latency_ns: NDArray[np.float64]
