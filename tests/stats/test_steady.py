@@ -67,6 +67,14 @@ def test_a_drift_within_the_limits_of_snia_is_found_over_the_last_half() -> None
     assert set() not in codes
 
 
+def test_a_decline_of_a_twentieth_over_the_last_half_is_not_steady() -> None:
+    slow = trace(lambda second, _: FAST * 0.5 ** (second / (4 * HOUR)))
+    codes = [_codes(verdict) for verdict in _verdicts(slow)]
+    after_floor = [each for each in codes if not each & {"rounds", "floor"}]
+    assert after_floor[0] == {"drift"}
+    assert set() not in after_floor
+
+
 def test_a_plateau_before_a_cliff_is_not_steady_and_the_rate_is_that_after_the_cliff() -> None:
     amounts = trace(traces.cliff)
     _assert_steady_at(_stopped(amounts), FAST / 5)
@@ -145,7 +153,7 @@ def test_a_level_longer_than_half_of_all_bytes_passes_as_steady() -> None:
 
 
 def test_a_small_early_step_violates_only_the_change_condition() -> None:
-    amounts = trace(lambda _, written: FAST * (1.0 if written < 780 * GB else 0.92))
+    amounts = trace(lambda _, written: FAST * (1.0 if written < 730 * GB else 0.92))
     verdicts = _verdicts(amounts)
     changes = [verdict for verdict in verdicts if _codes(verdict) == {"change"}]
     assert changes

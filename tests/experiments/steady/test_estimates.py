@@ -10,6 +10,7 @@ import pytest
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
 from ssdlab.experiments.steady.garbage import Garbage
+from ssdlab.experiments.steady.gauged import unit_by_size
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
 
@@ -29,6 +30,8 @@ def _gauged(**values: Any) -> Any:
         "large_fall": _drop(100.0),
         "unit": 1,
         "cache": 0.0,
+        "held": 1.0,
+        "borrows": False,
         "has_own_flash": None,
         "may_hide_cache": False,
         "folds_while_writing": False,
@@ -52,6 +55,36 @@ def test_hidden_flash_is_written_before_the_rate_falls_less_the_buffer() -> None
     estimate = hidden_flash(_gauged())
     assert estimate.bracket is not None
     assert estimate.bracket.value == 99.0
+
+
+def test_a_fall_within_what_the_write_buffer_holds_shows_no_hidden_flash() -> None:
+    estimate = hidden_flash(_gauged(unit=4, buffer=90.0, fall=_drop(100.0)))
+    assert estimate.bracket is None
+    assert "the write buffer may hold as much" in estimate.why
+    assert hidden_flash(_gauged(unit=4, buffer=80.0, fall=_drop(100.0))).bracket is not None
+
+
+@pytest.mark.parametrize(
+    ("gains", "unit"),
+    [
+        ((1.0, 1.1, 0.9), 1),
+        ((2.0, 1.0, 1.0), 2),
+        ((2.0, 2.4, 1.1), 4),
+        ((2.0, 2.0, 2.0), None),  # 8 or more, or each request costs as much
+        ((1.5, 1.3, 1.2), None),  # each request costs something besides its bytes
+        ((1.0, 2.0, 1.0), None),
+    ],
+)
+def test_larger_random_writes_are_faster_up_to_the_mapping_unit(
+    gains: tuple[float, ...], unit: int | None
+) -> None:
+    rate, curves = 10.0, []
+    for gain in gains:
+        rate *= gain
+        # The first part of each write does not count.
+        curves.append(Progress([1.0, 10.0], [20.0, 10 * rate]))
+    assert unit_by_size(10.0, curves) == unit
+    assert unit_by_size(10.0, [*curves[:2], Progress([], [])]) is None
 
 
 def test_a_cache_that_may_have_flash_of_its_own_or_not_leaves_spare_undetermined() -> None:
@@ -120,7 +153,61 @@ def test_what_each_write_costs_besides_programs_shows_a_cache_that_is_folded() -
     assert apart is not None
     assert along is not None
     assert apart.high < 9 < along.high
-    assert along.low == pytest.approx(apart.low + 0.5)
+    assert along.low == apart.low
+
+
+def test_what_each_write_costs_besides_programs_counts_behind_a_fast_link_too() -> None:
+    """It may also be due to a buffer, but not to a large one."""
+    apart, along, small = (
+        waf(_gauged(garbage=_garbage(added=added), read=0.0, buffer=buffer), UNKNOWN).bracket
+        for added, buffer in ((0.0, 1.0), (0.8, 1.0), (0.8, 0.001))
+    )
+    assert apart is not None
+    assert along is not None
+    assert (along.low, along.high) == (apart.low, pytest.approx(apart.high + 1))
+    assert small == apart
+
+
+def test_a_write_to_a_borrowed_cache_takes_a_whole_mapping_unit() -> None:
+    gauges = {"garbage": _garbage(added=None), "unit": 4, "read": 0.0, "steady": 1 / 50}
+    gauges["cost_at_random"] = lambda _unit: 4.0
+    kept, borrowed = (
+        waf(_gauged(borrows=borrows, **gauges), UNKNOWN).bracket for borrows in (False, True)
+    )
+    assert kept is not None
+    assert borrowed is not None
+    assert (borrowed.low, borrowed.high) == (kept.low, pytest.approx(kept.high + 4))
+
+
+def test_hidden_flash_of_the_size_of_what_a_new_drive_held_is_undetermined() -> None:
+    estimate = hidden_flash(_gauged(garbage=_garbage(), held=75.0))
+    assert estimate.bracket is None
+    assert "may have held as much" in estimate.why
+
+
+def test_a_fall_determines_hidden_flash_of_which_known_garbage_shows_a_range() -> None:
+    def found(fall: float) -> Bracket | None:
+        wide = _garbage(hidden=Bracket(80.0, 79.0, 110.0))
+        return hidden_flash(_gauged(garbage=wide, fall=_drop(fall), large_fall=_drop(fall))).bracket
+
+    inside = found(100.0)
+    assert inside is not None
+    assert inside.value == 99.0
+    assert found(70.0) is None
+    assert found(140.0) is None
+
+
+def test_little_hidden_flash_does_not_show_waf() -> None:
+    link = {"is_direct_limited": True, "direct": 1.0}
+    found = {}
+    for size in (0.02 * REGION, 0.05 * REGION):
+        hidden = Estimate(Bracket(size, size, 1.15 * size), "")
+        steady = 2 * size / REGION  # about what the closed form says
+        found[size] = waf(_gauged(steady=steady, **link), hidden)
+    little, enough = found.values()
+    assert little.bracket is None
+    assert "so little hidden flash" in little.why
+    assert enough.bracket is not None
 
 
 def test_writes_all_over_a_region_whose_map_does_not_fit_may_have_a_lower_waf() -> None:

@@ -45,14 +45,16 @@ def _drive(
     return curves
 
 
-def _known(monkeypatch: pytest.MonkeyPatch, curves: dict[str, Progress]) -> Garbage | str:
+def _known(
+    monkeypatch: pytest.MonkeyPatch, curves: dict[str, Progress], buffer: float = 0.0
+) -> Garbage | str:
     steps: list[dict[str, Any]] = [{"case": "once", "value": None}]
     steps += [{"case": "again", "value": end} for end in ENDS]
     monkeypatch.setattr(Evidence, "steps", lambda _self, _phase=None: steps)
     monkeypatch.setattr(
         garbage, "progress", lambda _, found: curves[str(found[0]["value"] or found[0]["case"])]
     )
-    return known_garbage(Evidence({}, {}), 0.0)
+    return known_garbage(Evidence({}, {}), buffer)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,22 @@ def test_hidden_flash_and_the_first_part_that_shows_collection(
     assert found.hidden.value == pytest.approx(hidden, rel=0.03)
     assert found.waf == 1 / trimmed
     assert found.added == pytest.approx(0.0, abs=0.05)
+
+
+def test_what_a_buffer_holds_at_the_end_of_a_part_may_have_been_collected_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A buffer of a fifth of the first part: collection begins in the flush after it."""
+    buffer, amount = 200.0, 5.0
+
+    def part(cost: float) -> Progress:
+        return Progress([1e-6] * 40 + [cost * amount] * 160, [amount] * 200)
+
+    curves = _drive(950.0) | {"0.125": part(1.0), "0.25": part(4.0)}
+    found = _known(monkeypatch, curves, buffer)
+    assert isinstance(found, Garbage)
+    assert found.hidden.low < 810.0
+    assert found.hidden.high == 1000.0
 
 
 @pytest.mark.parametrize("period", [90.0, 130.0, 170.0])

@@ -49,6 +49,9 @@ _DEAR_READ: Final = 0.5
 """If a read costs this share of a write, the channel may limit both: no unit is read for free."""
 _RESERVE_AT_RANDOM: Final = 1.2
 """Besides the usual reserve: collection that begins early leaves more free."""
+_SPARE_LEAST: Final = 0.03
+"""Hidden / visible flash that shows WAF, at least. Of less, the reserve may be a large part: some
+superblocks of any size."""
 _READ_SHARE: Final = 0.7  # of a write of known WAF, at most
 _HOST_SHARE: Final = 0.7
 _WAITS: Final = 1.3
@@ -73,17 +76,32 @@ class Estimate:
 
 def hidden_flash(gauged: Gauged) -> Estimate:
     """Bytes that the drive programmed before collection began, up to all hidden flash."""
-    fall, large, unit = gauged.fall, gauged.large_fall, gauged.unit
     garbage = gauged.garbage
-    if isinstance(garbage, Garbage):
-        why = _fell("on trimmed flash", garbage.alone, garbage.rate)
-        return _estimate(garbage.hidden, Bracket(0, 0, 0), _RESERVE, why)
+    if not isinstance(garbage, Garbage):
+        return _hidden_by_fall(gauged)
+    if same(garbage.hidden.value, gauged.held):
+        return Estimate(None, "the write buffer or an SLC cache may have held as much")
+    why = _fell("on trimmed flash", garbage.alone, garbage.rate)
+    found = _estimate(garbage.hidden, Bracket(0, 0, 0), _RESERVE, why)
+    if found.bracket is None:
+        by_fall = _hidden_by_fall(gauged)
+        bracket, within = by_fall.bracket, garbage.hidden
+        if bracket is not None and within.low < bracket.low and bracket.value < within.high * SAME:
+            return by_fall
+    return found
+
+
+def _hidden_by_fall(gauged: Gauged) -> Estimate:
+    """The same by the last fall of the rate of the rounds, or of large writes after them."""
+    fall, large, unit = gauged.fall, gauged.large_fall, gauged.unit
     if fall is None or unit is None:
         return Estimate(None, _UNIT if fall else "the rate did not fall within 2 times the region")
     why = _fell("after the fill", fall.before, fall.after)
     kink = Bracket(*(unit * at for at in (fall.at, fall.low, fall.high)))
-    if kink.value - gauged.cache > _HIDDEN_MOST * gauged.region:
-        return Estimate(None, f"the rate fell after {format_size(fall.at)}: too late for spare")
+    is_late = kink.value - gauged.cache > _HIDDEN_MOST * gauged.region
+    if is_late or fall.at < SAME * gauged.buffer:
+        reason = "too late for spare" if is_late else "the write buffer may hold as much"
+        return Estimate(None, f"the rate fell after {format_size(fall.at)}: {reason}")
     if gauged.cache and gauged.has_own_flash:  # which is not spare
         buffer = gauged.buffer / 2
         taken = Bracket(gauged.cache - buffer, gauged.cache - 2 * buffer, gauged.cache)
@@ -178,11 +196,9 @@ def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
     if host < _HOST_SHARE * known:
         wafs.append(garbage.waf * (cost - host) / (known - host))
     low, high = max(1.0, (1 - _UNSURE) * min(wafs)), (1 + _UNSURE) * max(wafs)
-    is_hidden = gauged.is_direct_limited and (garbage.added is None or garbage.added > _ADDED)
-    is_folded = gauged.folds_while_writing or is_hidden
+    is_folded = gauged.folds_while_writing or _may_fold(gauged, garbage)
     if is_folded:  # then each unit is written to the cache, too
-        high += 1
-        low += _ADDED if garbage.added is not None and garbage.added > 2 * _ADDED else 0.0
+        high += gauged.unit or 1
     if high > _FAR * garbage.waf * (gauged.unit or 1):
         return Estimate(None, f"up to {high:.3g}, too far from the WAF of {garbage.waf:.3g} known")
     if high > WIDEST * low:
@@ -194,6 +210,17 @@ def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
     is_plain = not is_folded and gauged.unit == 1 and extra < _EXTRA * cost
     value = garbage.waf * cost / known if is_plain else math.sqrt(low * high)
     return Estimate(Bracket(value, low, high), why)
+
+
+def _may_fold(gauged: Gauged, garbage: Garbage) -> bool:
+    """Whether the cost of writes with known WAF allows that each also goes to an SLC cache.
+
+    A small buffer makes each write wait, too.
+    """
+    if garbage.added is None:
+        return gauged.is_direct_limited or gauged.borrows
+    is_small = gauged.buffer < _BUFFER_S * gauged.direct and not gauged.is_direct_limited
+    return garbage.added > _ADDED and not is_small
 
 
 def _senses_in_turn(trimmed: float) -> float:
@@ -289,6 +316,8 @@ def _waf_by_spare(gauged: Gauged, hidden: Estimate) -> Estimate:
     bounds = _bounds_by_spare(gauged, hidden)
     if bounds is None or hidden.bracket is None or gauged.unit is None:
         return Estimate(None, limited)
+    if hidden.bracket.low < _SPARE_LEAST * gauged.region:
+        return Estimate(None, f"{limited}, and so little hidden flash does not determine WAF")
     low = max(bounds.low, gauged.direct / gauged.steady / SAME)
     if gauged.spares_new_data and not (gauged.unit == 1 and gauged.reads_first):
         most = _OLDEST * waf_from_alpha(1 + hidden.bracket.low / gauged.region) * gauged.unit

@@ -205,7 +205,9 @@ def _hidden(parts: Sequence[_Part], alone: float, programmed: float, buffer: flo
         rate = min(alone / _CONTRAST, factor * programmed * part.trimmed)
         sizes.append(part.alone_bytes(alone, rate, buffer))
     if before and sizes[0] < _BEGUN * part.curve.written:
-        return _hidden(before, alone, programmed, buffer)
+        # What the buffer held at the end of the part before was programmed after its last write.
+        earlier = _hidden(before, alone, programmed, buffer)
+        return earlier._replace(high=max(earlier.high, part.start))
     stop = part.stop_s(*_PLATEAU) / (1 / (programmed * part.trimmed) - 1 / alone)
     bounds = max(0.0, min(sizes) - stop), max(sizes) + stop
     return Bracket(*(part.start + size for size in (sizes[0], *bounds)))

@@ -6,14 +6,16 @@ All sizes are in bytes, all rates in bytes per second.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 from ssdlab.analysis.evidence import Evidence, seconds_of
 from ssdlab.analysis.write_rounds import intervals, progress
 from ssdlab.experiments.steady.garbage import Garbage, known_garbage
-from ssdlab.experiments.steady.rates import SAME, fastest_of, rate_between, same, settled
+from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, rate_between, same, settled
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
 from ssdlab.stats.steady import Progress
 
@@ -26,12 +28,35 @@ and does not show what the flash does."""
 _PLAIN: Final = 1.4
 """Writes at random / large ones in cost, if the unit is not larger: a map costs something, and a
 small superblock of large blocks is emptier when it is collected."""
+_FILLED: Final = 0.2  # of larger writes: from there on their rate counts
+_TWICE: Final = 1.6
+_ONCE: Final = 1.3
+"""Gains of a block of twice the size: at least within a mapping unit, at most beyond it."""
 _BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
 _WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
 _RATES: Final = 1.3  # of the cache for different requests
 _DIRECT: Final = 0.75  # of the direct rate: collection lowers it further
 _CACHE_LEAST: Final = 1.5  # times the buffer: what takes more than that is a cache
+
+
+def unit_by_size(steady: float, curves: Sequence[Progress]) -> int | None:
+    """Mapping unit / block size, by the rates of random writes in steady state; None if unclear.
+
+    `steady` is the rate in blocks, `curves` are those of 2, 4 and 8 times the size. A block smaller
+    than the mapping unit takes up a whole one. So in bytes, a block of twice the size is twice as
+    fast up to the mapping unit, and about as fast from there on. What costs as much for each
+    request, as a map does, makes all larger blocks faster.
+    """
+    if not all(curve.written for curve in curves):
+        return None
+    rates = [steady, *(rate_between(c, _FILLED * c.written, c.written) for c in curves)]
+    gains = [larger / smaller for smaller, larger in pairwise(rates)]
+    for doubled in range(len(gains)):
+        within, beyond = gains[:doubled], gains[doubled:]
+        if all(gain > _TWICE for gain in within) and all(gain < _ONCE for gain in beyond):
+            return UNITS[doubled]
+    return None
 
 
 @dataclass(frozen=True)
@@ -71,6 +96,11 @@ class Gauged:
         burst = self.curve("burst")
         drop = first_drop(burst, burst.written)
         return 0.0 if drop is None else drop.buffered
+
+    @cached_property
+    def held(self) -> float:
+        """Bytes that the buffer and an SLC cache took of the fill of the new drive."""
+        return max((drop.buffered for drop in rate_drops(self.fresh)), default=0.0)
 
     @cached_property
     def direct(self) -> float:
@@ -116,11 +146,19 @@ class Gauged:
 
     @cached_property
     def unit(self) -> int | None:
-        """Mapping unit / block size; 1 if the unit is not larger, None if unclear.
+        """Mapping unit / block size; 1 if the unit is not larger, None if unclear."""
+        return self._unit_by_size or self._unit_by_order
 
-        A block smaller than the mapping unit takes up a whole one. So writes in order cost as many
-        times what large ones cost per byte. At random they may also have to read the unit first,
-        or the map; the falls show which.
+    @cached_property
+    def _unit_by_size(self) -> int | None:
+        curves = [self.curve(f"size {factor}") for factor in FACTORS]
+        return None if self.is_steady_limited else unit_by_size(self.steady, curves)
+
+    @property
+    def _unit_by_order(self) -> int | None:
+        """`unit`, by what writes in order cost, as multiples of what large ones cost per byte.
+
+        At random they may also have to read the unit first, or the map; the falls show which.
         """
         ordered = settled(self.curve("ordered"))
         found = [unit for unit in UNITS if same(self.direct, unit * ordered)]
@@ -193,6 +231,11 @@ class Gauged:
             return True
         return False if large < SAME * self.direct else None
 
+    @property
+    def borrows(self) -> bool:
+        """Whether an SLC cache is seen that may borrow flash of the spare."""
+        return self.cache > 0 and not self.has_own_flash
+
     @cached_property
     def folds_while_writing(self) -> bool:
         """Whether the drive seems to fold a cache that borrows flash while it takes large writes.
@@ -200,8 +243,7 @@ class Gauged:
         Then even writes on trimmed flash go through the cache, and are slower than on a new drive
         by more than erases explain.
         """
-        borrows = self.cache > 0 and not self.has_own_flash
-        return borrows and settled(self.fresh) > SAME * self.direct
+        return self.borrows and settled(self.fresh) > SAME * self.direct
 
     @cached_property
     def may_hide_cache(self) -> bool:

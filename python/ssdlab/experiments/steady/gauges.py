@@ -22,7 +22,7 @@ import msgspec
 
 from ssdlab.device import Job, Outcome, Strided
 from ssdlab.experiments.steady.garbage import STREAMS
-from ssdlab.experiments.steady.gauged import LIMITED, UNITS
+from ssdlab.experiments.steady.gauged import LIMITED, UNITS, unit_by_size
 from ssdlab.experiments.steady.plan import (
     BLOCK,
     FILL_BLOCK,
@@ -32,9 +32,10 @@ from ssdlab.experiments.steady.plan import (
     Plan,
     interval_us,
 )
-from ssdlab.experiments.steady.rates import SAME, fastest_of, settled
+from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, settled
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.stats.steady import Progress
+from ssdlab.units import format_size
 
 READ_DEPTH: Final = 256
 LARGE_BLOCK: Final = 64 * KIB
@@ -47,8 +48,11 @@ _RATE: Final = 2e9  # bytes per second: about that of a fast drive
 _FILL_RATE: Final = 10e9  # bytes per second: faster than any fill, so that its intervals are enough
 
 
-def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome) -> None:
-    """Runs the gauges on a region in steady state that can be trimmed. `fresh`: its first fill."""
+def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, unit: int | None) -> None:
+    """Runs the gauges on a region in steady state that can be trimmed.
+
+    `fresh` is its first fill, `unit` the result of `measure_unit`.
+    """
     large = max(LARGE_BLOCK, plan.block)
     _reads(session, plan, "drain")
     burst = _run(
@@ -65,7 +69,20 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome) -> None:
     _reads(session, plan, "read", 0.0 if _is_limited(filled, fresh, burst) else plan.settle_s)
     session.target.check_uncached()
     _run(session, "large", "large writes at random", _job(plan, "large", large))
-    _collect_known(session, plan, _units(small, filled))
+    _collect_known(session, plan, unit or _units(small, filled))
+
+
+def measure_unit(session: RunSession, plan: Plan, steady: float) -> int | None:
+    """Blocks in a mapping unit, by random writes of larger blocks; None if they do not show it.
+
+    They follow the rounds, whose last rate was `steady`, before the write buffer is emptied.
+    """
+    curves = []
+    for factor in FACTORS:
+        case, block = f"size {factor}", factor * plan.block
+        step = Step("gauge", f"gauge: random writes of {format_size(block)}", "random", case=case)
+        curves.append(Progress(*session.run(step, _job(plan, case, block)).columns()))
+    return unit_by_size(steady, curves)
 
 
 def _collect_known(session: RunSession, plan: Plan, units: int) -> None:

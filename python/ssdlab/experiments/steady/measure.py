@@ -11,7 +11,7 @@ of spare area.
 from __future__ import annotations
 
 from ssdlab.device import Job, Outcome
-from ssdlab.experiments.steady.gauges import fill, measure_gauges, trim
+from ssdlab.experiments.steady.gauges import fill, measure_gauges, measure_unit, trim
 from ssdlab.experiments.steady.plan import MIB, Plan, interval_us, pattern_of, plan
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.runner.slc_limit import slc_limit
@@ -33,10 +33,13 @@ def measure(session: RunSession, plan: Plan) -> None:
     trims = _can_trim(session, plan)
     for stage in range(len(plan.shares)):
         filled = _fill(session, plan, stage, trims=trims)
-        _rounds(session, plan, stage, filled)
-        session.flush(stage)
+        rate = _rounds(session, plan, stage, filled)
         if stage == 0 and trims and plan.gauges:
-            measure_gauges(session, plan, filled)
+            unit = measure_unit(session, plan, rate)
+            session.flush(stage)
+            measure_gauges(session, plan, filled, unit)
+        else:
+            session.flush(stage)
         session.expect({**session.forecast.remaining, "random": _remaining_bytes(plan, stage)})
 
 
@@ -78,7 +81,8 @@ def _fill(session: RunSession, plan: Plan, stage: int, *, trims: bool) -> Outcom
     return outcome
 
 
-def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> None:
+def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> float:
+    """Writes rounds until the rate is steady; returns the last rate in bytes/s."""
     share = plan.shares[stage]
     rule = plan.rule(share)
     watch, counters = SteadyMonitor(rule), WriteCounters(session)
@@ -95,7 +99,8 @@ def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> Non
         for length, amount in zip(*outcome.columns(), strict=True):
             watch.add(length, amount)
         if plan.drive_writes is None and watch.verdict().steady:
-            return
+            break
+    return watch.verdict().mean or 0.0
 
 
 def _round(plan: Plan, stage: int, number: int, interval_us: int) -> Job:

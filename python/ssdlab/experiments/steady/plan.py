@@ -9,6 +9,7 @@ from ssdlab.device import Zipf
 from ssdlab.device.kinds import Pattern
 from ssdlab.errors import UsageError
 from ssdlab.experiments.steady.parameters import DEPTH, REGION_MIN, Steady
+from ssdlab.experiments.steady.rates import FACTORS
 from ssdlab.stats.steady import FLASH_ROUNDS, WINDOW, Rule
 from ssdlab.target import Target, Twin
 from ssdlab.units import format_size
@@ -47,6 +48,7 @@ ORDERED: Final = 0.25
 KNOWN: Final = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
 """The parts up to which the region is trimmed and written again, to collect known garbage."""
 READS: Final = 0.05
+SIZES: Final = 0.05
 BURST: Final = 1 / 8
 BURST_MAX: Final = 512 * MIB  # more than any write buffer holds
 _INTERVALS: Final = 512  # per round, approximately
@@ -152,6 +154,7 @@ class Plan:
             return {}
         shares = {"drain": READS, "read": READS, "ordered": ORDERED, "fill": 1.0, "large": 1.0}
         shares |= {"once": 1.0, "again": KNOWN[-1]}
+        shares |= {f"size {factor}": SIZES for factor in FACTORS}
         shares["burst"] = min(BURST, BURST_MAX / self.region)
         return {
             case: max(MIB, round(share * self.region)) // BLOCK_MAX * BLOCK_MAX

@@ -11,6 +11,8 @@ from ssdlab.stats.steady import Progress
 
 SAME: Final = 1.2
 """Rates or sizes that differ by a smaller factor count as the same."""
+FACTORS: Final = (2, 4, 8)
+"""Larger random writes in steady state, as multiples of the rounds' block size."""
 _SLICES: Final = 20
 _HALVINGS: Final = 14
 _SETTLED: Final = (0.15, 0.05)  # of a gauge
@@ -53,5 +55,5 @@ def fastest_of(curve: Progress) -> float:
         return 0.0
     slices = curve.between(0.0, curve.written, _SLICES)[:-1]
     starts = [curve.written / 2**power for power in range(1, _HALVINGS)]
-    rates = [start / float(curve.between(0.0, start, 1)[0]) for start in starts]
+    rates = [start / float(curve.between(0.0, start, 1)[0] + curve.first_s) for start in starts]
     return float(max(*rates, curve.written / _SLICES / float(slices.min())))
