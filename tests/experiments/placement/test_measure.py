@@ -97,9 +97,9 @@ def test_speed_halves_with_each_doubling_beyond_the_chunk_and_even_gaps_are_slow
     assert at_random < 2 * read_ms["pieces, random gaps", 1]
 
 
-def test_a_real_drive_is_refused(tmp_path: Path) -> None:
+def test_a_real_drive_is_refused(drive_directory: Path) -> None:
     with (
-        open_for_run(TargetOptions(parse_target(str(tmp_path)), 1 << 20)) as opened,
+        open_for_run(TargetOptions(parse_target(str(drive_directory)), 1 << 20)) as opened,
         pytest.raises(TargetError, match="twin:"),
     ):
         RunSession(opened).run_plan(measure, FRESH)
