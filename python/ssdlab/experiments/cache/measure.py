@@ -22,6 +22,7 @@ from ssdlab.experiments.cache.buffers import PROGRAM_MAX_S
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.experiments.cache.read_back import (
     APART,
+    CLOSE,
     FARTHEST,
     READ_BYTES,
     READS,
@@ -236,16 +237,22 @@ def _read_back(session: RunSession, trim: Job | None, size: int, rate: float, wr
 
 
 def read_back_job(distance: int, start: int, size: int, depth: int) -> Job:
-    """Writes in order from `start` on in a region of `size` bytes; reads follow at a distance."""
+    """Writes in order from `start` on in a region of `size` bytes; reads follow at a distance.
+
+    The distances differ by up to the last step of the search: at equal ones, all reads might be of
+    dies that have just ended a program.
+    """
     stream, requests = random.Random(distance), list[tuple[int, int, WriteHint]]()
+    nearer = int((1 - 1 / CLOSE) * distance / READ_BYTES)
     for number in range(READS):
-        # At equal distances, all reads might be on one die.
+        # At equal intervals, all reads might be on one die.
         last = stream.randrange(APART // WRITE_BYTES)
         for block in range(APART // WRITE_BYTES):
             at = start + number * APART + block * WRITE_BYTES
             requests.append((at % size, WRITE_BYTES, "nothing"))
             if block == last:
-                requests.append(((at + WRITE_BYTES - distance) % size, READ_BYTES, "read"))
+                behind = distance - stream.randint(0, nearer) * READ_BYTES
+                requests.append(((at + WRITE_BYTES - behind) % size, READ_BYTES, "read"))
     return Job(
         op="write",
         pattern=Listed(tuple(requests)),
