@@ -9,11 +9,12 @@ import pytest
 
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
-from ssdlab.experiments.steady.garbage import Garbage
+from ssdlab.experiments.steady.garbage import AT_RANDOM, Garbage
 from ssdlab.experiments.steady.gauged import unit_by_size
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
 
+MIB = 2**20
 REGION = 1000.0
 UNKNOWN = Estimate(None, "not measured")
 
@@ -164,7 +165,8 @@ def test_what_each_write_costs_besides_programs_counts_behind_a_fast_link_too() 
     )
     assert apart is not None
     assert along is not None
-    assert (along.low, along.high) == (apart.low, pytest.approx(apart.high + 1))
+    assert along.low == apart.low
+    assert along.high == pytest.approx(apart.high + 1)
     assert small == apart
 
 
@@ -176,7 +178,8 @@ def test_a_write_to_a_borrowed_cache_takes_a_whole_mapping_unit() -> None:
     )
     assert kept is not None
     assert borrowed is not None
-    assert (borrowed.low, borrowed.high) == (kept.low, pytest.approx(kept.high + 4))
+    assert borrowed.low == kept.low
+    assert borrowed.high == pytest.approx(kept.high + 4)
 
 
 def test_hidden_flash_of_the_size_of_what_a_new_drive_held_is_undetermined() -> None:
@@ -195,6 +198,49 @@ def test_a_fall_determines_hidden_flash_of_which_known_garbage_shows_a_range() -
     assert inside.value == 99.0
     assert found(70.0) is None
     assert found(140.0) is None
+
+
+def test_a_buffer_that_a_slow_link_never_fills_may_hold_what_was_written_before_a_fall() -> None:
+    def found(megabytes: float, buffer: float) -> Bracket | None:
+        fall = _drop(megabytes * MIB)
+        link = {"is_direct_limited": True, "region": 2000.0 * MIB, "buffer": buffer}
+        return hidden_flash(_gauged(fall=fall, large_fall=fall, **link)).bracket
+
+    assert found(200.0, 0.0) is None
+    assert found(200.0, 1.0 * MIB) is not None
+    large = found(400.0, 0.0)
+    assert large is not None
+    assert large.low == pytest.approx((0.99 * 400 - 64) * MIB)
+
+
+def _at_random(**values: Any) -> Bracket | None:
+    """WAF of a drive of which a tenth is hidden and whose victims are chosen at random."""
+    hidden = Estimate(Bracket(0.11 * REGION, 0.11 * REGION, 0.13 * REGION), "")
+    return waf(_gauged(garbage=AT_RANDOM, **values), hidden).bracket
+
+
+def test_if_victims_are_chosen_at_random_the_hidden_flash_bounds_waf() -> None:
+    """With a tenth it is 10, or 7.3 if collection begins early."""
+    found = _at_random(steady=1 / 8, read=0.5)
+    assert found is not None
+    assert found.low == pytest.approx(10.09 / (1.15 * 1.2), rel=0.01)
+    assert found.high == pytest.approx(8.0)
+
+
+def test_a_cost_that_does_not_agree_with_the_hidden_flash_leaves_waf_undetermined() -> None:
+    assert _at_random(steady=1 / 7, read=0.3) is None
+    assert _at_random(steady=1 / 11, read=0.0) is None
+
+
+def test_a_small_buffer_does_not_hide_a_waf_that_hidden_flash_allows() -> None:
+    """It may make writes cost more that relocate nothing."""
+    hidden = Estimate(Bracket(0.3 * REGION, 0.3 * REGION, 0.31 * REGION), "")
+    large, small = (
+        waf(_gauged(steady=1 / 2.2, read=0.0, buffer=buffer), hidden).bracket
+        for buffer in (1.0, 0.001)
+    )
+    assert large is not None
+    assert small is None
 
 
 def test_little_hidden_flash_does_not_show_waf() -> None:

@@ -40,6 +40,8 @@ _UNIT: Final = (
 _BUFFER_S: Final = 0.006
 """A buffer that holds more than the writes of this time keeps all dies busy: two programs of the
 slowest cells. A smaller one may limit the host's writes, but not relocations."""
+_BUFFER_UNSEEN: Final = 64 * MIB
+"""What a buffer may hold of the writes of a link that never fills it."""
 _SHORT_S: Final = 0.0025
 _SHORT_MORE: Final = 1.32  # WAF / the ratio of costs, at most, if the buffer is that small
 _PAGE_UNITS: Final = (4, 3)
@@ -116,7 +118,9 @@ def _hidden_by_fall(gauged: Gauged) -> Estimate:
             "the choice of victims hides where collection begins",
         )
     reserve = _RESERVE_BORROWED if gauged.cache else _RESERVE
-    return _estimate(clear, Bracket(*(gauged.buffer,) * 3), reserve, why)
+    unseen = _BUFFER_UNSEEN if gauged.is_direct_limited and not gauged.buffer else 0.0
+    taken = Bracket(gauged.buffer, gauged.buffer, gauged.buffer + unseen)
+    return _estimate(clear, taken, reserve, why)
 
 
 def _fell(place: str, before: float, after: float) -> str:
@@ -261,6 +265,8 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
         )
     if bounds is not None:
         low = max(low, bounds.low)
+        if gauged.buffer < _BUFFER_S * gauged.direct:
+            high = max(high, bounds.high)
     high = _most(gauged, high)
     if bounds is not None and gauged.garbage == AT_RANDOM:
         low, high = _at_random(gauged, bounds, low, high)
@@ -283,10 +289,12 @@ def _at_random(gauged: Gauged, bounds: Bracket, low: float, high: float) -> tupl
     `bounds.high` is that WAF if the hidden flash is what took data; collection begins earlier.
     """
     folded = 1 if gauged.folds_while_writing else 0
-    most = (_ROUGHLY if gauged.cache else 1.0) * bounds.high + folded
+    may_fold = (gauged.unit or 1) if gauged.borrows else 0
+    most = (_ROUGHLY if gauged.cache else 1.0) * bounds.high + may_fold
     least = bounds.high / (_RESERVE * _RESERVE_AT_RANDOM) + folded
-    both = max(low, least), min(high, most)
-    return both if both[0] < both[1] else (low, high)
+    if least < math.sqrt(low * high) < most:
+        return max(low, least), min(high, most)
+    return min(low, least), max(high, most)  # they hardly agree: one of them is wrong
 
 
 def _most(gauged: Gauged, high: float) -> float:

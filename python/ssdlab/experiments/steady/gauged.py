@@ -147,7 +147,8 @@ class Gauged:
     @cached_property
     def unit(self) -> int | None:
         """Mapping unit / block size; 1 if the unit is not larger, None if unclear."""
-        return self._unit_by_size or self._unit_by_order
+        one, other = self._unit_by_size, self._unit_by_order
+        return None if one and other and one != other else one or other
 
     @cached_property
     def _unit_by_size(self) -> int | None:
