@@ -232,17 +232,6 @@ def test_a_cost_that_does_not_agree_with_the_hidden_flash_leaves_waf_undetermine
     assert _at_random(steady=1 / 11, read=0.0) is None
 
 
-def test_a_small_buffer_does_not_hide_a_waf_that_hidden_flash_allows() -> None:
-    """It may make writes cost more that relocate nothing."""
-    hidden = Estimate(Bracket(0.3 * REGION, 0.3 * REGION, 0.31 * REGION), "")
-    large, small = (
-        waf(_gauged(steady=1 / 2.2, read=0.0, buffer=buffer), hidden).bracket
-        for buffer in (1.0, 0.001)
-    )
-    assert large is not None
-    assert small is None
-
-
 def test_little_hidden_flash_does_not_show_waf() -> None:
     link = {"is_direct_limited": True, "direct": 1.0}
     found = {}

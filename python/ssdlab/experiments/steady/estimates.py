@@ -265,7 +265,7 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
         )
     if bounds is not None:
         low = max(low, bounds.low)
-    high = _most(gauged, high, bounds)
+    high = _most(gauged, high)
     if bounds is not None and gauged.garbage == AT_RANDOM:
         low, high = _at_random(gauged, bounds, low, high)
     if high > WIDEST * low:
@@ -295,16 +295,13 @@ def _at_random(gauged: Gauged, bounds: Bracket, low: float, high: float) -> tupl
     return min(low, least), max(high, most)  # they hardly agree: one of them is wrong
 
 
-def _most(gauged: Gauged, high: float, bounds: Bracket | None) -> float:
+def _most(gauged: Gauged, high: float) -> float:
     """The highest WAF, if a steady write costs `high` times one without relocation.
 
-    A small buffer may make the latter slower: then the hidden flash decides, by its `bounds`.
     A drive that folds a borrowed cache while the host writes also writes each unit to the cache, at
     little cost, and more slowly than when it was new. Nothing shows for sure whether it does.
     """
     most = high * (_SHORT_MORE if gauged.buffer < _SHORT_S * gauged.direct else 1.0)
-    if bounds is not None and gauged.buffer < _BUFFER_S * gauged.direct:
-        most = max(most, bounds.high)
     if gauged.cache and not gauged.has_own_flash:
         most = max(most, 1 + high * max(1.0, settled(gauged.fresh) / gauged.direct))
     return most
