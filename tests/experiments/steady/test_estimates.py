@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
 from ssdlab.experiments.steady.garbage import AT_RANDOM, Garbage
-from ssdlab.experiments.steady.gauged import unit_by_size
+from ssdlab.experiments.steady.gauged import Gauged, unit_by_size
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
 
@@ -86,6 +87,18 @@ def test_larger_random_writes_are_faster_up_to_the_mapping_unit(
         curves.append(Progress([1.0, 10.0], [20.0, 10 * rate]))
     assert unit_by_size(10.0, curves) == unit
     assert unit_by_size(10.0, [*curves[:2], Progress([], [])]) is None
+
+
+@pytest.mark.parametrize(
+    ("by_size", "by_order", "unit"),
+    [(4, 4, 4), (4, None, 4), (None, 2, 2), (4, 2, None), (None, None, None)],
+)
+def test_a_mapping_unit_counts_unless_the_gauges_contradict_each_other(
+    by_size: int | None, by_order: int | None, unit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Gauged, "_unit_by_size", by_size)
+    monkeypatch.setattr(Gauged, "_unit_by_order", by_order)
+    assert Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0).unit == unit
 
 
 def test_a_cache_that_may_have_flash_of_its_own_or_not_leaves_spare_undetermined() -> None:
