@@ -240,6 +240,31 @@ def test_if_victims_are_chosen_at_random_the_hidden_flash_bounds_waf() -> None:
     assert found.high == pytest.approx(8.0)
 
 
+def test_a_borrowed_cache_may_take_each_unit_too_if_victims_are_chosen_at_random() -> None:
+    fresh = Progress([1.0] * 100, [1.0] * 100)
+    cache = {"cache": 1.0, "has_own_flash": False, "fresh": fresh, "read": 0.5}
+    with_own, borrowed = (
+        _at_random(steady=1 / 10.5, borrows=borrows, **cache) for borrows in (False, True)
+    )
+    assert with_own is not None
+    assert borrowed is not None
+    assert with_own.high == pytest.approx(1.1 * 10.09, rel=0.01)
+    assert borrowed.high == pytest.approx(10.5 + 1)
+
+
+def test_what_a_new_drive_took_at_full_speed_is_held_by_a_buffer_or_a_borrowed_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
+    fresh = Progress([0.1] * 100 + [1.0] * 900, [1.0] * 1000)
+    monkeypatch.setattr(Gauged, "fresh", fresh)
+    assert gauged.held == pytest.approx(90.0, rel=0.02)  # 10 were programmed meanwhile
+    monkeypatch.setattr(Gauged, "cache", 90.0)
+    for own in (False, True):
+        monkeypatch.setattr(Gauged, "has_own_flash", own)
+        assert gauged.borrows is not own
+
+
 def test_a_cost_that_does_not_agree_with_the_hidden_flash_leaves_waf_undetermined() -> None:
     assert _at_random(steady=1 / 7, read=0.3) is None
     assert _at_random(steady=1 / 11, read=0.0) is None
