@@ -87,6 +87,7 @@ def test_larger_random_writes_are_faster_up_to_the_mapping_unit(
         curves.append(Progress([1.0, 10.0], [20.0, 10 * rate]))
     assert unit_by_size(10.0, curves) == unit
     assert unit_by_size(10.0, [*curves[:2], Progress([], [])]) is None
+    assert unit_by_size(0.0, curves) is None
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,18 @@ def test_a_fixed_amount_is_written_even_after_the_state_is_steady(tmp_path: Path
     assert run.number("steady_from_round") < 15
 
 
+@pytest.mark.parametrize(("block", "is_measured"), [(128 * KIB, True), (256 * KIB, False)])
+def test_blocks_above_any_mapping_unit_are_not_written_in_larger_sizes(
+    block: int, is_measured: bool, tmp_path: Path
+) -> None:
+    run = _run(SMALL, tmp_path, Plan(block=block, drive_writes=1.0))
+    cases = {step["case"] for step in run.evidence.steps("gauge")}
+    assert ({"size 2", "size 4", "size 8"} <= cases) is is_measured
+    assert "again" in cases
+    largest = max(step["block_bytes"] for step in run.evidence.steps("gauge"))
+    assert largest == MIB, "no request is larger than those of the fill"
+
+
 def test_sequential_writes_have_a_waf_of_one_and_give_no_spare(tmp_path: Path) -> None:
     plan = Plan(pattern="sequential", block=64 * KIB, drive_writes=1.0)
     run = _run(replace(SMALL, spare=0.28), tmp_path, plan)

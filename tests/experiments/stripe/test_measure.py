@@ -157,9 +157,8 @@ def test_a_single_read_shows_a_die_although_programs_are_suspended(register: str
 def test_a_channel_that_is_a_little_faster_than_its_dies_is_not_taken_for_one(
     suspend: str | None, units: int | None
 ) -> None:
-    text = random_drive(
-        55314
-    ).profile  # 2 channels of 2 dies, each 0.82 times as fast as its channel
+    """The drive has 2 channels of 2 dies, each 0.82 times as fast as its channel."""
+    text = random_drive(55314).profile
     if suspend is not None:  # reads then do not wait for programs
         text = text.replace("[flash]", f'[flash]\nsuspend = "{suspend}"')
     session = RunSession(OpenTarget(open_twin("known", text), {"kind": "twin"}))

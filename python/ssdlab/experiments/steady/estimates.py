@@ -94,7 +94,7 @@ def hidden_flash(gauged: Gauged) -> Estimate:
 
 
 def _hidden_by_fall(gauged: Gauged) -> Estimate:
-    """The same by the last fall of the rate of the rounds, or of large writes after them."""
+    """`hidden_flash`, by the last fall of the rate of the rounds, or of large writes after them."""
     fall, large, unit = gauged.fall, gauged.large_fall, gauged.unit
     if fall is None or unit is None:
         return Estimate(None, _UNIT if fall else "the rate did not fall within 2 times the region")

@@ -48,7 +48,7 @@ def unit_by_size(steady: float, curves: Sequence[Progress]) -> int | None:
     fast up to the mapping unit, and about as fast from there on. What costs as much for each
     request, as a map does, makes all larger blocks faster.
     """
-    if not all(curve.written for curve in curves):
+    if not steady or not all(curve.written for curve in curves):
         return None
     rates = [steady, *(rate_between(c, _FILLED * c.written, c.written) for c in curves)]
     gains = [larger / smaller for smaller, larger in pairwise(rates)]

@@ -75,11 +75,13 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, unit: int | 
 def measure_unit(session: RunSession, plan: Plan, steady: float) -> int | None:
     """Blocks in a mapping unit, by random writes of larger blocks; None if they do not show it.
 
-    They follow the rounds, whose last rate was `steady`, before the write buffer is emptied.
+    They follow the rounds, whose last rate was `steady` in bytes/s, while the write buffer is full.
     """
     curves = []
     for factor in FACTORS:
         case, block = f"size {factor}", factor * plan.block
+        if case not in plan.gauge_bytes:
+            return None
         step = Step("gauge", f"gauge: random writes of {format_size(block)}", "random", case=case)
         curves.append(Progress(*session.run(step, _job(plan, case, block)).columns()))
     return unit_by_size(steady, curves)

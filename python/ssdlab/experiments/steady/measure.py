@@ -34,12 +34,11 @@ def measure(session: RunSession, plan: Plan) -> None:
     for stage in range(len(plan.shares)):
         filled = _fill(session, plan, stage, trims=trims)
         rate = _rounds(session, plan, stage, filled)
-        if stage == 0 and trims and plan.gauges:
-            unit = measure_unit(session, plan, rate)
-            session.flush(stage)
+        has_gauges = stage == 0 and trims and plan.gauges
+        unit = measure_unit(session, plan, rate) if has_gauges else None
+        session.flush(stage)
+        if has_gauges:
             measure_gauges(session, plan, filled, unit)
-        else:
-            session.flush(stage)
         session.expect({**session.forecast.remaining, "random": _remaining_bytes(plan, stage)})
 
 

@@ -154,7 +154,8 @@ class Plan:
             return {}
         shares = {"drain": READS, "read": READS, "ordered": ORDERED, "fill": 1.0, "large": 1.0}
         shares |= {"once": 1.0, "again": KNOWN[-1]}
-        shares |= {f"size {factor}": SIZES for factor in FACTORS}
+        if FACTORS[-1] * self.block <= BLOCK_MAX:  # larger blocks are no part of a mapping unit
+            shares |= {f"size {factor}": SIZES for factor in FACTORS}
         shares["burst"] = min(BURST, BURST_MAX / self.region)
         return {
             case: max(MIB, round(share * self.region)) // BLOCK_MAX * BLOCK_MAX
