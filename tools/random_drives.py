@@ -72,6 +72,8 @@ class RandomDrive:
             parts.append(f"SLC {self.get('slc.mode')} {self.get('slc.size')}")
         if self.get("slc.folding"):
             parts.append(f"folded {self.get('slc.folding')}")
+        if self.get("buffer.merges_writes"):
+            parts.append("merges writes")
         if self.get("ftl.pacing"):
             parts.append(f"pacing by {self.get('ftl.pacing')}")
         if self.get("ftl.map_cache"):
@@ -250,12 +252,14 @@ def draw_slc(
 
 
 def _add_rules(stream: random.Random, values: dict[str, dict[str, Any]]) -> None:
-    """When victims are emptied, and when a dynamic SLC cache is folded."""
-    victim, writing = stream.random() < 0.25, stream.random() < 0.5
+    """When victims are emptied or a dynamic SLC cache is folded, and if writes are merged."""
+    victim, writing, merges = stream.random() < 0.25, stream.random() < 0.5, stream.random() < 0.5
     if victim:
         values["ftl"]["pacing"] = "victim"
     if writing and values.get("slc", {}).get("mode") == "dynamic":
         values["slc"]["folding"] = "while writing"
+    if merges and values["ftl"]["mapping_unit"] != "4 KiB":
+        values["buffer"]["merges_writes"] = True
 
 
 def _toml(values: dict[str, dict[str, Any]]) -> str:

@@ -31,7 +31,7 @@ impl Cause {
 pub struct Counters {
     /// Bytes in a mapping unit.
     pub unit_bytes: u64,
-    /// Units that the host wrote, in whole or in part.
+    /// Units that the host wrote, in whole or in part; writes that are merged count once.
     pub host_writes: u64,
     /// Bytes that the host wrote.
     pub host_write_bytes: u64,

@@ -51,7 +51,8 @@ impl Study {
     pub fn write_hinted(&mut self, unit: u32, hint: Hint) {
         let shift = self.unit_bytes.trailing_zeros();
         let hint = ftl::Hint::of_request(hint, shift, u64::from(self.logical_units));
-        self.ftl.begin_command(1, self.unit_bytes);
+        self.ftl.store.counters.host_write_bytes += self.unit_bytes;
+        self.ftl.begin_command(1);
         self.ftl.write(Lpn(unit), hint, Nanos::ZERO, &mut Untimed);
     }
 

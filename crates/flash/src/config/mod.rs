@@ -27,6 +27,7 @@ use crate::nand::{Geometry, SlcTiming, Timing};
 
 /// The controller's memory for writes on their way to flash.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of the profile")]
 pub struct Buffer {
     /// Size in bytes.
     pub size: u64,
@@ -39,6 +40,8 @@ pub struct Buffer {
     pub flush_overhead: Nanos,
     /// A unit of zeros is recorded in the map only, and not written to flash.
     pub elides_zeros: bool,
+    /// Writes in order that each cover a part of a unit become one write of it.
+    pub merges_writes: bool,
 }
 
 /// How the controller divides long reads into portions.
@@ -244,6 +247,8 @@ impl Buffer {
         "flush_overhead",
         // A unit of zeros is recorded in the map only.
         "elides_zeros",
+        // Writes in order that each cover a part of a mapping unit become one write of the unit.
+        "merges_writes",
     ];
 
     fn read(mut section: Section) -> Result<Self, ConfigError> {
@@ -253,6 +258,7 @@ impl Buffer {
             honours_flush: section.flag("honours_flush")?.unwrap_or(true),
             flush_overhead: section.time("flush_overhead")?.unwrap_or(Nanos::ZERO),
             elides_zeros: section.flag("elides_zeros")?.unwrap_or(false),
+            merges_writes: section.flag("merges_writes")?.unwrap_or(false),
         };
         Ok(buffer)
     }

@@ -31,7 +31,7 @@ use crate::nand::{Media, Move, Untimed};
 /// padding by a flush; collection paced by the host's writes.
 ///
 /// Not modelled: read disturb; merging of two writes to one unit that are both still in the buffer
-/// (both are programmed).
+/// (both are programmed), except of writes in order that each cover a part (`merges_writes`).
 ///
 /// Differs from hardware: a unit gets its address when it enters the buffer, not when it leaves.
 #[derive(Clone, Debug)]
@@ -72,10 +72,9 @@ impl Ftl {
         self.announced = lpn;
     }
 
-    /// Begins a write command of `units` units, or parts of them, and `bytes` bytes.
+    /// Begins a write command of `units` units, or parts of them.
     #[inline]
-    pub fn begin_command(&mut self, units: u32, bytes: u64) {
-        self.store.counters.host_write_bytes += bytes;
+    pub fn begin_command(&mut self, units: u32) {
         if let Some(packed) = self.store.placement.packed() {
             packed.begin_command(units);
         }
@@ -113,6 +112,13 @@ impl Ftl {
             }
         }
         admitted
+    }
+
+    /// Merges a write of a part of a unit with that unit, which is in the buffer.
+    pub fn merge(&mut self, lpn: Lpn) {
+        let ppn = self.store.l2p.get(lpn).expect("a unit in the buffer is mapped");
+        let (superblock, offset) = self.store.superblocks.splitter.superblock(ppn);
+        self.store.undo.merged(superblock, offset);
     }
 
     /// Writes earlier pieces of a file again, to the page that its next unit goes to. Returns the

@@ -6,6 +6,7 @@ use ssdlab_device::{Op, Request};
 use ssdlab_time::Nanos;
 
 use super::host_link::HostLink;
+use super::write_merging::WriteMerging;
 use crate::config::{Buffer, Portions, Profile, Trim};
 use crate::ftl::{Ftl, Hint, Location, LostUnit, Lpn};
 use crate::nand::Array;
@@ -33,6 +34,8 @@ pub struct Controller {
     pub plan: ReadPlan,
     pub read_ahead: ReadAhead,
     pub portions: Portions,
+    /// `None` if it does not merge writes.
+    merging: Option<WriteMerging>,
 }
 
 /// Bytes of the host's address space.
@@ -47,6 +50,7 @@ pub struct ByteRange {
 pub struct Part {
     pub lpn: Lpn,
     pub bytes: u64,
+    pub begins_unit: bool,
 }
 
 impl ByteRange {
@@ -66,7 +70,7 @@ impl ByteRange {
         (self.start >> unit_shift..=(self.end - 1) >> unit_shift).map(move |lpn| {
             let first = lpn << unit_shift;
             let covered = self.end.min(first + unit) - self.start.max(first);
-            Part { lpn: Lpn(lpn as u32), bytes: covered }
+            Part { lpn: Lpn(lpn as u32), bytes: covered, begins_unit: self.start <= first }
         })
     }
 
@@ -96,6 +100,7 @@ impl Controller {
             plan: ReadPlan::new(profile.geometry.dies() as usize),
             read_ahead: ReadAhead::new(profile.read_ahead / unit_bytes),
             portions: profile.portions,
+            merging: profile.buffer.merges_writes.then(WriteMerging::default),
         }
     }
 
@@ -149,8 +154,15 @@ impl Controller {
         let begin = self.host.begin_command(now, self.host.link.write_command);
         let at = begin + self.host.link.write_overhead;
         let received = self.host.receive(at, range.length());
+        self.ftl.store.counters.host_write_bytes += range.length();
+        let continues =
+            self.merging.as_mut().is_some_and(|merging| merging.continues(range.start..range.end));
+        let range = if continues { self.merge_first(range, received) } else { range };
+        if range.length() == 0 {
+            return received;
+        }
         let units = range.units(self.unit_shift);
-        self.ftl.begin_command((units.end - units.start) as u32, range.length());
+        self.ftl.begin_command((units.end - units.start) as u32);
         let mut done = received;
         for part in range.parts(self.unit_shift) {
             if part.bytes == self.unit_bytes && self.writes_zeros && self.buffer.elides_zeros {
@@ -158,7 +170,9 @@ impl Controller {
                 continue;
             }
             let mut ready = received;
+            let others_follow = continues && part.begins_unit;
             if part.bytes < self.unit_bytes
+                && !others_follow
                 && let Location::Flash(_, place) = self.ftl.store.locate(part.lpn, at)
             {
                 let sensed = self.array.sense(place, at);
@@ -169,6 +183,18 @@ impl Controller {
             hint = hint.of_next();
         }
         done
+    }
+
+    /// Merges the first part of a command with its unit, if the part continues the unit and the
+    /// unit is still in the buffer at `received`; returns the rest of the command.
+    fn merge_first(&mut self, range: ByteRange, received: Nanos) -> ByteRange {
+        let lpn = Lpn((range.start >> self.unit_shift) as u32);
+        let continues_unit = !range.start.is_multiple_of(self.unit_bytes);
+        if !continues_unit || self.ftl.store.locate(lpn, received) != Location::Buffered {
+            return range;
+        }
+        self.ftl.merge(lpn);
+        ByteRange { start: range.end.min(range.start.next_multiple_of(self.unit_bytes)), ..range }
     }
 
     fn trim(&mut self, now: Nanos, range: ByteRange) -> Nanos {
@@ -211,6 +237,7 @@ impl Controller {
         }
         self.host.power_cut();
         self.read_ahead.clear();
+        self.merging = self.merging.as_ref().map(|_| WriteMerging::default());
         lost
     }
 }

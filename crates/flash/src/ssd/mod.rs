@@ -6,6 +6,7 @@ mod inspect;
 mod read;
 mod rows;
 mod thermal;
+mod write_merging;
 
 use ssdlab_device::{Completion, Device, DeviceError, IoError, LBA_BYTES, Lba, Op, Request, Wait};
 use ssdlab_time::Nanos;

@@ -2,6 +2,7 @@
 
 mod command;
 mod drive;
+mod merging;
 mod mirror;
 mod power;
 mod power_states;

@@ -13,7 +13,16 @@ const UNITS: u64 = 192;
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    Submit { op: Op, lba: u64, blocks: u32, hint: Hint },
+    Submit {
+        op: Op,
+        lba: u64,
+        blocks: u32,
+        hint: Hint,
+    },
+    /// A write where the last one ended.
+    Continue {
+        blocks: u32,
+    },
     Reap,
     Rest(u64),
     Renew(u32),
@@ -43,6 +52,7 @@ pub fn step(units: u64, blocks_max: u32) -> impl Strategy<Value = Step> {
     });
     prop_oneof![
         16 => submit,
+        8 => (1..12_u32).prop_map(|blocks| Step::Continue { blocks }),
         6 => Just(Step::Reap),
         2 => (0..5_000_000_u64).prop_map(Step::Rest),
         2 => (0..5_u32).prop_map(Step::Renew),
@@ -101,8 +111,9 @@ fn caches() -> impl Strategy<Value = &'static str> {
 
 /// Drives of two dies, superblocks of 16 units, 192 units visible.
 fn profiles() -> impl Strategy<Value = Profile> {
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (policies(), caches(), flags).prop_map(|(policies, cache, (protected, suspends, fails))| {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (policies(), caches(), flags).prop_map(|(policies, cache, flags)| {
+        let (protected, suspends, fails, merges) = flags;
         let failures = if fails { "failure_cycles = 4\nfailure_spread = 0.3" } else { "" };
         let has_streams = |count: &u32| policies.contains(&format!("streams = {count}"));
         // Packed placement fills two superblocks at the same time, like two streams.
@@ -139,6 +150,7 @@ channel_bandwidth = "400 MB/s"
 [buffer]
 size = "{buffer}"
 power_loss_protection = {protected}
+merges_writes = {merges}
 {cache}
 "#
         );
@@ -151,15 +163,20 @@ pub struct CheckedDrive {
     drive: Ssd,
     in_flight: Vec<u64>,
     submitted: u64,
+    /// Where the last write ended, in blocks.
+    write_end: u64,
     last: Nanos,
 }
 
 impl CheckedDrive {
     pub fn new(drive: Ssd) -> Self {
-        Self { drive, in_flight: Vec::new(), submitted: 0, last: Nanos::ZERO }
+        Self { drive, in_flight: Vec::new(), submitted: 0, write_end: 0, last: Nanos::ZERO }
     }
 
     pub fn submit(&mut self, request: Request) {
+        if request.op == Op::Write {
+            self.write_end = request.lba.get() + u64::from(request.blocks);
+        }
         self.drive.submit(Request { id: self.submitted, ..request }).unwrap();
         self.in_flight.push(self.submitted);
         self.submitted += 1;
@@ -205,6 +222,13 @@ impl CheckedDrive {
             Step::Submit { op, lba, blocks, hint } => {
                 let request = Request::new(0, *op, Lba::new(*lba), *blocks);
                 self.submit(Request { hint: *hint, ..request });
+            }
+            Step::Continue { blocks } => {
+                let room = (self.drive.capacity_bytes() / 512 - self.write_end) as u32;
+                if room > 0 {
+                    let start = Lba::new(self.write_end);
+                    self.submit(Request::new(0, Op::Write, start, (*blocks).min(room)));
+                }
             }
             Step::Reap => self.reap(Wait::One),
             Step::Rest(nanos) => self.reap(Wait::Until(self.drive.now() + Nanos::new(*nanos))),

@@ -18,7 +18,7 @@ from ssdlab.analysis.write_amplification import (
     waf_from_alpha,
     waf_from_costs,
 )
-from ssdlab.experiments.steady.garbage import AT_RANDOM, STREAMS, Garbage
+from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, STREAMS, Garbage
 from ssdlab.experiments.steady.gauged import UNITS, Gauged
 from ssdlab.experiments.steady.rates import SAME, same, settled
 from ssdlab.units import format_size
@@ -37,11 +37,10 @@ _UNIT: Final = (
     "the rates of large writes, of writes in order and of writes at random do not show how many "
     "mapping units a write takes up"
 )
+_HELD: Final = "the write buffer or an SLC cache may have held as much"
 _BUFFER_S: Final = 0.006
 """A buffer that holds more than the writes of this time keeps all dies busy: two programs of the
 slowest cells. A smaller one may limit the host's writes, but not relocations."""
-_BUFFER_UNSEEN: Final = 64 * MIB
-"""What a buffer may hold of the writes of a link that never fills it."""
 _SHORT_S: Final = 0.0025
 _SHORT_MORE: Final = 1.32  # WAF / the ratio of costs, at most, if the buffer is that small
 _PAGE_UNITS: Final = (4, 3)
@@ -52,7 +51,7 @@ _DEAR_READ: Final = 0.5
 _RESERVE_AT_RANDOM: Final = 1.2
 """Besides the usual reserve: collection that begins early leaves more free."""
 _SPARE_LEAST: Final = 0.03
-"""Hidden / visible flash that shows WAF, at least. Of less, the reserve may be a large part: some
+"""Hidden / visible flash that is reported, at least. Of less, the reserve may be a large part: some
 superblocks of any size."""
 _READ_SHARE: Final = 0.7  # of a write of known WAF, at most
 _HOST_SHARE: Final = 0.7
@@ -66,6 +65,7 @@ _UNSURE: Final = 0.03  # of a cost
 _EXTRA: Final = 0.1  # of a cost: less is neglected in the value, but not in its bounds
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
 _ROUGHLY: Final = 1.1
+_HARDLY_MORE: Final = 1.05
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,23 @@ def hidden_flash(gauged: Gauged) -> Estimate:
     if not isinstance(garbage, Garbage):
         return _hidden_by_fall(gauged)
     if same(garbage.hidden.value, gauged.held):
-        return Estimate(None, "the write buffer or an SLC cache may have held as much")
+        return Estimate(None, _HELD)
     why = _fell("on trimmed flash", garbage.alone, garbage.rate)
-    found = _estimate(garbage.hidden, Bracket(0, 0, 0), _RESERVE, why)
+    found = _estimate(garbage.hidden, Bracket(0, 0, gauged.unseen_buffer), _RESERVE, why)
     if found.bracket is None:
         by_fall = _hidden_by_fall(gauged)
         bracket, within = by_fall.bracket, garbage.hidden
         if bracket is not None and within.low < bracket.low and bracket.value < within.high * SAME:
             return by_fall
     return found
+
+
+def if_not_little(hidden: Estimate, region: float) -> Estimate:
+    """The hidden flash, unless it may be only a part of what collection keeps in reserve."""
+    if hidden.bracket is None or hidden.bracket.low >= _SPARE_LEAST * region:
+        return hidden
+    size = format_size(hidden.bracket.value)
+    return Estimate(None, f"only {size} of hidden flash took data; the reserve may be as large")
 
 
 def _hidden_by_fall(gauged: Gauged) -> Estimate:
@@ -118,8 +126,7 @@ def _hidden_by_fall(gauged: Gauged) -> Estimate:
             "the choice of victims hides where collection begins",
         )
     reserve = _RESERVE_BORROWED if gauged.cache else _RESERVE
-    unseen = _BUFFER_UNSEEN if gauged.is_direct_limited and not gauged.buffer else 0.0
-    taken = Bracket(gauged.buffer, gauged.buffer, gauged.buffer + unseen)
+    taken = Bracket(gauged.buffer, gauged.buffer, gauged.buffer + gauged.unseen_buffer)
     return _estimate(clear, taken, reserve, why)
 
 
@@ -171,31 +178,36 @@ def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
     if gauged.cost_at_random(1) > SAME * UNITS[-1]:
         return Estimate(None, "a write costs more than a whole mapping unit of any drive")
     if isinstance(gauged.garbage, Garbage):
-        return _waf_by_garbage(gauged, gauged.garbage)
+        return _waf_by_garbage(gauged, gauged.garbage, hidden)
     if gauged.is_direct_limited:
         return _waf_by_spare(gauged, hidden)
     return _waf_by_costs(gauged, hidden)
 
 
-def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
+def _waf_by_garbage(gauged: Gauged, garbage: Garbage, hidden: Estimate) -> Estimate:
     """WAF from the cost of a steady write relative to that of one with a known WAF.
 
     Costs are proportional to WAF if reads for relocation take no time. The other bounds: a read
     takes as long as one of the host; and what writes cost without relocation beyond programs, as
     with a small buffer, is added to each write.
     """
+    if same(garbage.hidden.value, gauged.held):
+        return Estimate(None, f"without relocation, {_HELD}")
+    if gauged.unit is None and gauged.reads_first:
+        return Estimate(None, _UNIT)
     cost, known, alone = 1 / gauged.steady, 1 / garbage.rate, 1 / garbage.alone
-    per_unit = (garbage.waf - 1) * _senses_in_turn(garbage.trimmed)
+    units = 1 if gauged.read > _DEAR_READ * alone else _PAGE_UNITS[0]
+    per_unit = (garbage.waf - 1) * (1 if units == 1 else _senses_in_turn(garbage.trimmed))
     read = min(gauged.read, _READ_SHARE * known / per_unit)
     program = (known - per_unit * read) / garbage.waf
     extra = max(gauged.read if gauged.reads_first else 0.0, gauged.extra)
     wafs = [
         garbage.waf * cost / known,
         garbage.waf * (cost - extra) / known,
-        _waf_with_reads(cost, program, read, _PAGE_UNITS[0]),
+        _waf_with_reads(cost, program, read, units),
     ]
     if gauged.unit is not None and gauged.unit > 1:  # each write reads the rest of its unit
-        wafs.append(wafs[0] / max(_WAITS, gauged.cost_at_random(gauged.unit) / gauged.unit))
+        wafs.append(min(wafs) / max(_WAITS, gauged.cost_at_random(gauged.unit) / gauged.unit))
     host = max(0.0, (garbage.waf * alone - known) / (garbage.waf - 1))
     if host < _HOST_SHARE * known:
         wafs.append(garbage.waf * (cost - host) / (known - host))
@@ -203,8 +215,10 @@ def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
     is_folded = gauged.folds_while_writing or _may_fold(gauged, garbage)
     if is_folded:  # then each unit is written to the cache, too
         high += gauged.unit or 1
+    high += gauged.may_write_map
     if high > _FAR * garbage.waf * (gauged.unit or 1):
         return Estimate(None, f"up to {high:.3g}, too far from the WAF of {garbage.waf:.3g} known")
+    low, high = _narrowed(gauged, hidden, low, high)
     if high > WIDEST * low:
         return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
     why = (
@@ -213,7 +227,27 @@ def _waf_by_garbage(gauged: Gauged, garbage: Garbage) -> Estimate:
     )
     is_plain = not is_folded and gauged.unit == 1 and extra < _EXTRA * cost
     value = garbage.waf * cost / known if is_plain else math.sqrt(low * high)
+    value = min(high, max(low, value))
     return Estimate(Bracket(value, low, high), why)
+
+
+def _narrowed(gauged: Gauged, hidden: Estimate, low: float, high: float) -> tuple[float, float]:
+    """Bounds of WAF that are too wide, narrowed by the hidden flash if that determines WAF.
+
+    It does if victims are not chosen at random or from a few, and if neither folding nor a map
+    that does not fit into memory adds programs.
+    """
+    may_add = gauged.may_borrow or gauged.may_write_map
+    if hidden.bracket is None or gauged.unit is None or may_add or high <= WIDEST * low:
+        return low, high
+    if gauged.garbage in {AT_RANDOM, FROM_FEW}:
+        return low, high
+    most, least = (
+        gauged.unit * waf_from_alpha(1 + size / gauged.region)
+        for size in (hidden.bracket.low, hidden.bracket.high)
+    )
+    within = max(low, BY_POLICY[0] * least), min(high, _OLDEST * most)
+    return within if within[0] < within[1] else (low, high)
 
 
 def _may_fold(gauged: Gauged, garbage: Garbage) -> bool:
@@ -222,7 +256,7 @@ def _may_fold(gauged: Gauged, garbage: Garbage) -> bool:
     A small buffer makes each write wait, too.
     """
     if garbage.added is None:
-        return gauged.is_direct_limited or gauged.borrows
+        return gauged.is_direct_limited or gauged.may_borrow
     is_small = gauged.buffer < _BUFFER_S * gauged.direct and not gauged.is_direct_limited
     return garbage.added > _ADDED and not is_small
 
@@ -268,6 +302,7 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
     high = _most(gauged, high)
     if bounds is not None and gauged.garbage == AT_RANDOM:
         low, high = _at_random(gauged, bounds, low, high)
+    low, high = _narrowed(gauged, hidden, low, high)
     if high > WIDEST * low:
         return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
     why = (
@@ -287,11 +322,12 @@ def _at_random(gauged: Gauged, bounds: Bracket, low: float, high: float) -> tupl
     `bounds.high` is that WAF if the hidden flash is what took data; collection begins earlier.
     """
     folded = 1 if gauged.folds_while_writing else 0
-    may_fold = (gauged.unit or 1) if gauged.borrows else 0
-    most = (_ROUGHLY if gauged.cache else 1.0) * bounds.high + may_fold
-    least = bounds.high / (_RESERVE * _RESERVE_AT_RANDOM) + folded
-    if least < math.sqrt(low * high) < most:
-        return max(low, least), min(high, most)
+    may_add = (gauged.unit or 1) * gauged.borrows + gauged.may_write_map
+    most = (_ROUGHLY if gauged.cache else _HARDLY_MORE) * bounds.high + may_add
+    least, middle = bounds.high / (_RESERVE * _RESERVE_AT_RANDOM) + folded, math.sqrt(low * high)
+    if least < middle and (middle < most or not may_add):
+        # Nothing else can raise WAF above that: if the cost is higher, a small buffer limits it.
+        return max(low, least) if low < most else least, min(high, most)
     return min(low, least), max(high, most)  # they hardly agree: one of them is wrong
 
 
@@ -304,7 +340,7 @@ def _most(gauged: Gauged, high: float) -> float:
     most = high * (_SHORT_MORE if gauged.buffer < _SHORT_S * gauged.direct else 1.0)
     if gauged.cache and not gauged.has_own_flash:
         most = max(most, 1 + high * max(1.0, settled(gauged.fresh) / gauged.direct))
-    return most
+    return most + gauged.may_write_map
 
 
 def _bounds_by_spare(gauged: Gauged, hidden: Estimate) -> Bracket | None:

@@ -27,6 +27,7 @@ from ssdlab.stats.steady import Progress
 
 STREAMS: Final = 8
 AT_RANDOM: Final = "victims are chosen at random, so that the valid share of one is not known"
+FROM_FEW: Final = "victims are chosen from a few, so that the valid share of one is not known"
 _CONTRAST: Final = 1.2
 _CONTRAST_BY_WAF: Final = 0.4
 """Where collection begins the rate falls by the first factor, at least, and by this share of WAF:
@@ -140,7 +141,7 @@ def known_garbage(evidence: Evidence, buffer: float) -> Garbage | str:
     if late < _CHOSEN[1]:
         return AT_RANDOM
     if late < _CHOSEN[0]:
-        return "victims are chosen from a few, so that the valid share of one is not known"
+        return FROM_FEW
     return _found(parts, alone, buffer)
 
 

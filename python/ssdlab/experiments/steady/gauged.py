@@ -29,14 +29,16 @@ _PLAIN: Final = 1.4
 """Writes at random / large ones in cost, if the unit is not larger: a map costs something, and a
 small superblock of large blocks is emptier when it is collected."""
 _FILLED: Final = 0.2  # of larger writes: from there on their rate counts
-_TWICE: Final = 1.6
+_TWICE: Final = 1.7
 _ONCE: Final = 1.3
 """Gains of a block of twice the size: at least within a mapping unit, at most beyond it."""
+_BUFFER_UNSEEN: Final = 64 * MIB
 _BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
 _WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
 _RATES: Final = 1.3  # of the cache for different requests
 _DIRECT: Final = 0.75  # of the direct rate: collection lowers it further
+_CACHED: Final = 2.3  # times the direct rate
 _CACHE_LEAST: Final = 1.5  # times the buffer: what takes more than that is a cache
 
 
@@ -96,6 +98,11 @@ class Gauged:
         burst = self.curve("burst")
         drop = first_drop(burst, burst.written)
         return 0.0 if drop is None else drop.buffered
+
+    @property
+    def unseen_buffer(self) -> float:
+        """Bytes that the buffer may take in addition, as a slow link never fills it."""
+        return _BUFFER_UNSEEN if self.is_direct_limited and not self.buffer else 0.0
 
     @cached_property
     def held(self) -> float:
@@ -198,6 +205,11 @@ class Gauged:
         return self.unit != 1 or self.cost_at_random(1) > SAME
 
     @property
+    def may_write_map(self) -> bool:
+        """Whether each write may also cost a program of a map that does not fit into memory."""
+        return self.unit == 1 and self.reads_first
+
+    @property
     def is_rested(self) -> bool:
         """Whether the drive rested before the large writes at random, as before the rounds."""
         return any(s["rest_s"] for s in self.evidence.steps("gauge") if s["case"] == "read")
@@ -236,6 +248,16 @@ class Gauged:
     def borrows(self) -> bool:
         """Whether an SLC cache is seen that may borrow flash of the spare."""
         return self.cache > 0 and not self.has_own_flash
+
+    @property
+    def may_borrow(self) -> bool:
+        """Whether there may be such a cache.
+
+        The link may hide it. Then a new drive takes a lot at full speed, or a rested one takes the
+        first writes at random far faster than large ones in order.
+        """
+        is_faster = self.fall is not None and self.fall.before > _CACHED * self.direct
+        return self.borrows or (not self.cache and (self.held > self._cache_least or is_faster))
 
     @cached_property
     def folds_while_writing(self) -> bool:

@@ -32,10 +32,10 @@ CACHE_GUESS: Final = 0.12
 """The most hidden flash and write cache to expect, as shares of the region. They determine how
 much must be written before the rate can count as steady."""
 QUICK_GUESSES: Final = (0.08, 0.02)
-MOST_ROUNDS: Final = 30
-"""Six times the region; a drive that is not steady by then is reported as not steady."""
+MOST_ROUNDS: Final = 45
+"""Nine times the region; a drive that is not steady by then is reported as not steady."""
 PASSES_LIMIT: Final = 100.0
-"""The most passes over the region, if an SLC cache or free flash takes more than six."""
+"""The most passes over the region, if an SLC cache or free flash takes more than nine."""
 FLASH_MOST: Final = 1.7
 """All flash / capacity, at most: 40 % of the flash is hidden."""
 DRIVE_WRITES_MAX: Final = 1000.0

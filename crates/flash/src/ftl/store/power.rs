@@ -101,7 +101,7 @@ impl UnitStore {
         while let Some(ppn) = at
             && let Some(replaced) = self.replaced(ppn, now)
         {
-            writes += u32::from(replaced.by_host);
+            writes += replaced.host_writes;
             at = replaced.before();
         }
         self.superblocks.invalidate(current);

@@ -43,8 +43,9 @@ struct Log {
 pub struct Replaced {
     /// Its address plus one; 0 if the unit was unmapped.
     before: u32,
-    /// Whether the host wrote new content, rather than a relocation copied the old.
-    pub by_host: bool,
+    /// The number of host writes that are merged at the new address; 0 if a relocation copied the
+    /// old content there.
+    pub host_writes: u32,
 }
 
 impl Replaced {
@@ -81,7 +82,7 @@ impl Undo {
         let same = (same != NO_LOG).then_some(same as usize);
         let reused = same.or_else(|| self.logs.iter().position(settled));
         let number = reused.unwrap_or_else(|| {
-            let nothing = Replaced { before: 0, by_host: false };
+            let nothing = Replaced { before: 0, host_writes: 0 };
             self.logs.push(Log {
                 superblock,
                 replaced: vec![nothing; self.superblock_units],
@@ -106,7 +107,15 @@ impl Undo {
     #[inline]
     pub fn record(&mut self, log: usize, offset: u32, before: Option<Ppn>, by_host: bool) {
         let before = before.map_or(0, |ppn| ppn.0 + 1);
-        self.logs[log].replaced[offset as usize] = Replaced { before, by_host };
+        let host_writes = u32::from(by_host);
+        self.logs[log].replaced[offset as usize] = Replaced { before, host_writes };
+    }
+
+    /// Records one more host write that is merged with the unit at this offset of a superblock,
+    /// whose page is not in flash yet.
+    pub fn merged(&mut self, superblock: u32, offset: u32) {
+        let log = self.log_of[superblock as usize] as usize;
+        self.logs[log].replaced[offset as usize].host_writes += 1;
     }
 
     /// Records when the program of a page ends.
