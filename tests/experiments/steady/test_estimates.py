@@ -70,6 +70,13 @@ def test_a_fall_within_what_the_write_buffer_holds_shows_no_hidden_flash() -> No
     assert hidden_flash(_gauged(unit=4, buffer=80.0, fall=_drop(100.0))).bracket is not None
 
 
+def test_a_fall_to_a_rate_without_relocation_shows_no_hidden_flash() -> None:
+    """Before it, the buffer took the writes; collection lowers the rate further."""
+    assert hidden_flash(_gauged(direct=0.19)).bracket is None
+    assert hidden_flash(_gauged(direct=0.21)).bracket is not None
+    assert hidden_flash(_gauged(direct=0.3, unit=2)).bracket is None
+
+
 @pytest.mark.parametrize(
     ("gains", "unit"),
     [
@@ -272,6 +279,17 @@ def test_what_a_new_drive_took_at_full_speed_is_held_by_a_buffer_or_a_borrowed_c
         assert gauged.borrows is not own
 
 
+def test_the_cache_is_what_held_most_of_the_fill_and_not_a_buffer_that_seemed_smaller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rates = [(10, 16.0), (60, 3.0), (400, 1.0)]  # MiB/s of the buffer, the cache and the flash
+    seconds = [1 / rate for count, rate in rates for _ in range(count)]
+    monkeypatch.setattr(Gauged, "fresh", Progress(seconds, [float(MIB)] * len(seconds)))
+    monkeypatch.setattr(Gauged, "buffer", 4.0 * MIB)
+    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
+    assert gauged.cache == pytest.approx(70 * MIB, rel=0.05)
+
+
 def test_a_cost_that_does_not_agree_with_the_hidden_flash_leaves_waf_undetermined() -> None:
     assert _at_random(steady=1 / 7, read=0.3) is None
     folded = {"cache": 1.0, "borrows": True, "fresh": Progress([1.0] * 100, [1.0] * 100)}
@@ -289,11 +307,14 @@ def test_a_cost_above_what_random_victims_can_cause_does_not_raise_waf() -> None
 
 def test_a_map_that_does_not_fit_into_memory_may_add_a_program_to_each_write() -> None:
     gauges = {"garbage": _garbage(), "read": 0.0}
-    in_memory, outside = (
-        waf(_gauged(reads_first=reads, **gauges), UNKNOWN).bracket for reads in (False, True)
+    in_memory, read_late, outside = (
+        waf(_gauged(reads_first=reads, extra=extra, **gauges), UNKNOWN).bracket
+        for reads, extra in ((False, 0.9), (True, 0.7), (True, 0.9))
     )
     assert in_memory is not None
+    assert read_late is not None
     assert outside is not None
+    assert read_late.high == in_memory.high
     assert outside.low == in_memory.low
     assert outside.high == pytest.approx(in_memory.high + 1)
     unclear = waf(_gauged(reads_first=True, unit=None, **gauges), UNKNOWN)

@@ -106,6 +106,8 @@ def _hidden_by_fall(gauged: Gauged) -> Estimate:
     fall, large, unit = gauged.fall, gauged.large_fall, gauged.unit
     if fall is None or unit is None:
         return Estimate(None, _UNIT if fall else "the rate did not fall within 2 times the region")
+    if unit * fall.after > gauged.direct:
+        return Estimate(None, "after the rate fell, it was still that of writes without relocation")
     why = _fell("after the fill", fall.before, fall.after)
     kink = Bracket(*(unit * at for at in (fall.at, fall.low, fall.high)))
     is_late = kink.value - gauged.cache > _HIDDEN_MOST * gauged.region

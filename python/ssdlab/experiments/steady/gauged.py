@@ -33,6 +33,7 @@ _TWICE: Final = 1.7
 _ONCE: Final = 1.3
 """Gains of a block of twice the size: at least within a mapping unit, at most beyond it."""
 _BUFFER_UNSEEN: Final = 64 * MIB
+_MAP_READS: Final = 0.1  # of the cost of a steady write, at least
 _BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
 _WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
@@ -206,8 +207,12 @@ class Gauged:
 
     @property
     def may_write_map(self) -> bool:
-        """Whether each write may also cost a program of a map that does not fit into memory."""
-        return self.unit == 1 and self.reads_first
+        """Whether each write may also cost a program of a map that does not fit into memory.
+
+        Such a map costs reads before collection, too; known garbage shows these.
+        """
+        is_read = not isinstance(self.garbage, Garbage) or self.extra * self.steady > _MAP_READS
+        return self.unit == 1 and self.reads_first and is_read
 
     @property
     def is_rested(self) -> bool:
@@ -224,8 +229,8 @@ class Gauged:
         """Bytes that an SLC cache took of the fill; 0 if none is seen."""
         level = _DIRECT * settled(self.fresh)
         drops = [drop for drop in rate_drops(self.fresh) if drop.after > level]
-        found = [drop.at for drop in drops if drop.buffered > self._cache_least]
-        return found[0] if found else 0.0
+        found = [drop for drop in drops if drop.buffered > self._cache_least]
+        return max(found, key=lambda drop: drop.buffered).at if found else 0.0
 
     @cached_property
     def has_own_flash(self) -> bool | None:
