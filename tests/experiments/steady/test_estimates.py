@@ -197,8 +197,9 @@ def test_what_each_write_costs_besides_programs_counts_behind_a_fast_link_too() 
     assert small == apart
 
 
-def test_a_write_to_a_borrowed_cache_takes_a_whole_mapping_unit() -> None:
-    gauges = {"garbage": _garbage(added=None), "unit": 4, "read": 0.0, "steady": 1 / 50}
+@pytest.mark.parametrize("added", [None, 0.0])
+def test_a_write_to_a_borrowed_cache_takes_a_whole_mapping_unit(added: float | None) -> None:
+    gauges = {"garbage": _garbage(added=added), "unit": 4, "read": 0.0, "steady": 1 / 50}
     gauges["cost_at_random"] = lambda _unit: 4.0
     kept, borrowed = (
         waf(_gauged(borrows=borrows, **gauges), UNKNOWN).bracket for borrows in (False, True)

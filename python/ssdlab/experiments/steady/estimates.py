@@ -255,9 +255,10 @@ def _narrowed(gauged: Gauged, hidden: Estimate, low: float, high: float) -> tupl
 def _may_fold(gauged: Gauged, garbage: Garbage) -> bool:
     """Whether the cost of writes with known WAF allows that each also goes to an SLC cache.
 
-    A small buffer makes each write wait, too.
+    A small buffer makes each write wait, too. Programs of one bit per cell may cost so little that
+    the cost does not show a cache that is seen to borrow flash.
     """
-    if garbage.added is None:
+    if garbage.added is None or gauged.borrows:
         return gauged.is_direct_limited or gauged.may_borrow
     is_small = gauged.buffer < _BUFFER_S * gauged.direct and not gauged.is_direct_limited
     return garbage.added > _ADDED and not is_small
