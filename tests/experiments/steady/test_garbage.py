@@ -90,6 +90,19 @@ def test_what_a_buffer_holds_at_the_end_of_a_part_may_have_been_collected_or_not
     assert found.hidden.high == 1000.0
 
 
+@pytest.mark.parametrize(("cost", "is_known"), [(4.0, True), (5.0, True), (7.0, False)])
+def test_a_cost_that_hardly_depends_on_the_valid_share_is_not_that_of_collection(
+    cost: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The part after that of WAF 8, which costs 8, has a WAF of 4 and costs about half as much."""
+    curves = _drive(400.0)
+    amount = REGION / 8 / 200
+    curves["0.25"] = Progress([cost * amount] * 200, [amount] * 200)
+    found = _known(monkeypatch, curves)
+    assert isinstance(found, Garbage) is is_known
+    assert is_known or "hardly depends" in str(found)
+
+
 @pytest.mark.parametrize("period", [90.0, 130.0, 170.0])
 def test_the_rate_of_a_drive_that_collects_whole_victims_is_that_of_whole_victims(
     period: float, monkeypatch: pytest.MonkeyPatch

@@ -41,6 +41,7 @@ _BEGUN: Final = 0.02  # of a part: what cannot be distinguished from none of it
 _SWING: Final = 0.035
 """The time of a constant rate differs by less than this share, at any byte of a plateau."""
 _SAME_PERIODS: Final = 0.05  # the difference of two rates over whole victims
+_ADDED_MOST: Final = 4.0  # `Garbage.added` of drives that do collect
 _POINTS: Final = 400
 _SPREAD: Final = 0.03  # of that rate
 _CHOSEN: Final = (0.85, 0.5)
@@ -172,6 +173,8 @@ def _found(parts: Sequence[_Part], alone: float, buffer: float) -> Garbage | str
         if not _is_alone(parts, _ALONE_TO * hidden.value, buffer, alone):
             return "the rate fell in several steps while trimmed parts were written"
         added = _added(source, rate, parts[parts.index(source) + 1 :])
+        if added is not None and added > _ADDED_MOST:
+            return "the rate hardly depends on how much of a victim is valid"
         return Garbage(source.trimmed, rate, alone, hidden, added)
     return "collection did not lower the rate of writes to trimmed parts"
 
