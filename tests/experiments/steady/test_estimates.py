@@ -255,6 +255,13 @@ def test_if_victims_are_chosen_at_random_the_hidden_flash_bounds_waf() -> None:
     assert found.high == pytest.approx(8.0)
 
 
+def test_victims_at_random_without_known_hidden_flash_show_no_waf() -> None:
+    found = waf(_gauged(garbage=AT_RANDOM), UNKNOWN)
+    assert found.bracket is None
+    assert "hidden flash is not known" in found.why
+    assert waf(_gauged(), UNKNOWN).bracket is not None
+
+
 def test_a_borrowed_cache_may_take_each_unit_too_if_victims_are_chosen_at_random() -> None:
     fresh = Progress([1.0] * 100, [1.0] * 100)
     cache = {"cache": 1.0, "has_own_flash": False, "fresh": fresh, "read": 0.5}

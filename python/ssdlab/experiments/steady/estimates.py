@@ -280,6 +280,15 @@ def _waf_with_reads(cost: float, program: float, read: float, units: int) -> flo
     return found
 
 
+def _why_cost_is_unclear(gauged: Gauged) -> str:
+    """Why the cost shows no WAF if the hidden flash is not known; "" if it does."""
+    if gauged.garbage == AT_RANDOM:
+        return "victims are chosen at random, and the hidden flash is not known"
+    if gauged.buffer < _BUFFER_S * gauged.direct:
+        return "a small write buffer may limit writes that relocate nothing"
+    return ""
+
+
 def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
     units = _PAGE_UNITS[0 if gauged.spares_new_data else 1]
     if gauged.read * gauged.direct > _DEAR_READ:
@@ -291,8 +300,8 @@ def _waf_by_costs(gauged: Gauged, hidden: Estimate) -> Estimate:
     if gauged.reads_first:
         low = max(1.0, low - gauged.read * gauged.direct)
     bounds = _bounds_by_spare(gauged, hidden)
-    if bounds is None and gauged.buffer < _BUFFER_S * gauged.direct:
-        return Estimate(None, "a small write buffer may limit writes that relocate nothing")
+    if bounds is None and (why := _why_cost_is_unclear(gauged)):
+        return Estimate(None, why)
     if bounds is not None and (_ROUGHLY * high < bounds.low or low > SAME * bounds.high):
         return Estimate(
             None,
