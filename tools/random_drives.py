@@ -252,7 +252,7 @@ def draw_slc(
 
 
 def _add_rules(stream: random.Random, values: dict[str, dict[str, Any]]) -> None:
-    """When victims are emptied or a dynamic SLC cache is folded, and if writes are merged."""
+    """Sets when victims are emptied, when a cache is folded, and whether writes are merged."""
     victim, writing, merges = stream.random() < 0.25, stream.random() < 0.5, stream.random() < 0.5
     if victim:
         values["ftl"]["pacing"] = "victim"

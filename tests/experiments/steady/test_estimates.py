@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
-from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, if_not_little, waf
-from ssdlab.experiments.steady.garbage import AT_RANDOM, Garbage
-from ssdlab.experiments.steady.gauged import Gauged, unit_by_size
+from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, reportable, waf
+from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
+from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
 
@@ -71,48 +70,10 @@ def test_a_fall_within_what_the_write_buffer_holds_shows_no_hidden_flash() -> No
 
 
 def test_a_fall_to_a_rate_without_relocation_shows_no_hidden_flash() -> None:
-    """Before it, the buffer took the writes; collection lowers the rate further."""
+    """Then the buffer was full, and collection had not begun."""
     assert hidden_flash(_gauged(direct=0.19)).bracket is None
     assert hidden_flash(_gauged(direct=0.21)).bracket is not None
     assert hidden_flash(_gauged(direct=0.3, unit=2)).bracket is None
-
-
-@pytest.mark.parametrize(
-    ("gains", "unit"),
-    [
-        ((1.0, 1.1, 0.9), 1),
-        ((2.0, 1.0, 1.0), 2),
-        ((2.0, 2.4, 1.1), 4),
-        ((1.75, 1.75, 1.1), 4),
-        ((1.65, 1.65, 1.1), None),  # a map that does not fit into memory
-        ((2.0, 2.0, 2.0), None),  # 8 or more, or each request costs as much
-        ((1.5, 1.3, 1.2), None),  # each request costs something besides its bytes
-        ((1.0, 2.0, 1.0), None),
-    ],
-)
-def test_larger_random_writes_are_faster_up_to_the_mapping_unit(
-    gains: tuple[float, ...], unit: int | None
-) -> None:
-    rate, curves = 10.0, []
-    for gain in gains:
-        rate *= gain
-        # The first part of each write does not count.
-        curves.append(Progress([1.0, 10.0], [20.0, 10 * rate]))
-    assert unit_by_size(10.0, curves) == unit
-    assert unit_by_size(10.0, [*curves[:2], Progress([], [])]) is None
-    assert unit_by_size(0.0, curves) is None
-
-
-@pytest.mark.parametrize(
-    ("by_size", "by_order", "unit"),
-    [(4, 4, 4), (4, None, 4), (None, 2, 2), (4, 2, None), (None, None, None)],
-)
-def test_a_mapping_unit_counts_unless_the_gauges_contradict_each_other(
-    by_size: int | None, by_order: int | None, unit: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Gauged, "_unit_by_size", by_size)
-    monkeypatch.setattr(Gauged, "_unit_by_order", by_order)
-    assert Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0).unit == unit
 
 
 def test_a_cache_that_may_have_flash_of_its_own_or_not_leaves_spare_undetermined() -> None:
@@ -274,30 +235,6 @@ def test_a_borrowed_cache_may_take_each_unit_too_if_victims_are_chosen_at_random
     assert borrowed.high == pytest.approx(10.5 + 1)
 
 
-def test_what_a_new_drive_took_at_full_speed_is_held_by_a_buffer_or_a_borrowed_cache(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
-    fresh = Progress([0.1] * 100 + [1.0] * 900, [1.0] * 1000)
-    monkeypatch.setattr(Gauged, "fresh", fresh)
-    assert gauged.held == pytest.approx(90.0, rel=0.02)  # 10 were programmed meanwhile
-    monkeypatch.setattr(Gauged, "cache", 90.0)
-    for own in (False, True):
-        monkeypatch.setattr(Gauged, "has_own_flash", own)
-        assert gauged.borrows is not own
-
-
-def test_the_cache_is_what_held_most_of_the_fill_and_not_a_buffer_that_seemed_smaller(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rates = [(10, 16.0), (60, 3.0), (400, 1.0)]  # MiB/s of the buffer, the cache and the flash
-    seconds = [1 / rate for count, rate in rates for _ in range(count)]
-    monkeypatch.setattr(Gauged, "fresh", Progress(seconds, [float(MIB)] * len(seconds)))
-    monkeypatch.setattr(Gauged, "buffer", 4.0 * MIB)
-    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
-    assert gauged.cache == pytest.approx(70 * MIB, rel=0.05)
-
-
 def test_a_cost_that_does_not_agree_with_the_hidden_flash_leaves_waf_undetermined() -> None:
     assert _at_random(steady=1 / 7, read=0.3) is None
     folded = {"cache": 1.0, "borrows": True, "fresh": Progress([1.0] * 100, [1.0] * 100)}
@@ -331,13 +268,20 @@ def test_a_map_that_does_not_fit_into_memory_may_add_a_program_to_each_write() -
 
 
 def test_a_write_that_waits_and_reads_the_rest_of_its_unit_may_have_a_lower_waf() -> None:
-    """Waiting counts for 1.3 times, beside the reads that were measured before collection."""
+    """Both count: waits by a factor of 1.3, and reads as measured before collection."""
     gauges = {"garbage": _garbage(), "unit": 2, "cost_at_random": lambda _unit: 2.0, "read": 0.0}
     free, reading = (waf(_gauged(extra=extra, **gauges), UNKNOWN).bracket for extra in (0.0, 0.4))
     assert free is not None
     assert reading is not None
     assert free.low == pytest.approx(0.97 * 8 / 1.3)
     assert reading.low == pytest.approx(0.97 * 7.6 / 1.3)
+
+
+def test_a_channel_that_limits_reads_and_programs_makes_each_relocated_unit_cost_a_read() -> None:
+    """Victims of WAF 8 cost 8 p + 7 r = 8 with r = 0.6; a steady write of 16 is 15.4 times that."""
+    found = waf(_gauged(garbage=_garbage(), steady=1 / 16, read=0.6), UNKNOWN).bracket
+    assert found is not None
+    assert found.low == pytest.approx(0.97 * (16 + 0.6) / (0.475 + 0.6))
 
 
 def test_the_hidden_flash_narrows_a_waf_that_known_garbage_leaves_too_wide() -> None:
@@ -356,6 +300,25 @@ def test_the_hidden_flash_narrows_a_waf_that_known_garbage_leaves_too_wide() -> 
     assert narrow.value == 6.0, "known garbage alone determines it"
 
 
+@pytest.mark.parametrize(("garbage", "is_narrowed"), [("not measured", True), (FROM_FEW, False)])
+def test_hidden_flash_narrows_no_waf_of_victims_that_are_chosen_from_a_few(
+    garbage: str, is_narrowed: bool
+) -> None:
+    hidden = Estimate(Bracket(0.15 * REGION, 0.15 * REGION, 0.17 * REGION), "")
+    found = waf(_gauged(garbage=garbage, steady=1 / 6, read=0.8), hidden)
+    assert (found.bracket is not None) is is_narrowed
+    assert is_narrowed or "too uncertain" in found.why
+
+
+def test_a_map_in_flash_may_add_a_program_to_a_waf_by_costs() -> None:
+    in_memory, in_flash = (
+        waf(_gauged(read=0.01, reads_first=reads), UNKNOWN).bracket for reads in (False, True)
+    )
+    assert in_memory is not None
+    assert in_flash is not None
+    assert in_flash.high == pytest.approx(in_memory.high + 1)
+
+
 def test_known_garbage_that_a_cache_may_explain_shows_no_waf() -> None:
     found = waf(_gauged(garbage=_garbage(), held=82.0), UNKNOWN)
     assert found.bracket is None
@@ -370,6 +333,12 @@ def test_a_cache_that_only_the_new_drive_showed_may_be_folded() -> None:
     assert plain is not None
     assert hidden_by_link is not None
     assert hidden_by_link.high == pytest.approx(plain.high + 1)
+
+
+def test_random_writes_far_faster_than_large_ones_may_go_to_a_borrowed_cache() -> None:
+    """The rate before the fall is 1; 2.3 times the direct rate is the limit."""
+    assert _gauged(direct=0.4).may_borrow
+    assert not _gauged(direct=0.5).may_borrow
 
 
 def test_a_buffer_that_a_slow_link_never_fills_may_hold_what_precedes_known_garbage() -> None:
@@ -399,13 +368,13 @@ def test_little_hidden_flash_does_not_show_waf() -> None:
 
 def test_less_than_three_percent_of_hidden_flash_is_not_reported() -> None:
     little, enough = (
-        if_not_little(hidden_flash(_gauged(fall=_drop(at), large_fall=_drop(at))), REGION)
+        reportable(hidden_flash(_gauged(fall=_drop(at), large_fall=_drop(at))), REGION)
         for at in (31.0, 32.0)
     )
     assert little.bracket is None
     assert "the reserve may be as large" in little.why
     assert enough.bracket is not None
-    assert if_not_little(UNKNOWN, REGION) is UNKNOWN
+    assert reportable(UNKNOWN, REGION) is UNKNOWN
 
 
 def test_writes_all_over_a_region_whose_map_does_not_fit_may_have_a_lower_waf() -> None:

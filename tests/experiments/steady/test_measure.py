@@ -10,9 +10,12 @@ import pytest
 
 from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Conclusion, Evidence
+from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.device import Zipf
 from ssdlab.errors import UsageError
+from ssdlab.experiments.steady import analysis
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
+from ssdlab.experiments.steady.estimates import Estimate
 from ssdlab.experiments.steady.measure import measure
 from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.experiments.steady.plan import Plan, check, pattern_of, plan
@@ -84,6 +87,24 @@ def test_hidden_spare_is_within_two_points_and_usable_spare_within_half_a_point(
     over = run.number("overprovisioning")
     assert over / 100 == pytest.approx(percent / (100 - percent), rel=1e-6)
     assert "hidden / all" in run.conclusion.findings["hidden_spare"].why
+
+
+def test_a_drive_is_written_at_most_nine_times_at_random_and_14_times_in_all() -> None:
+    whole = Plan(region=2**40, drive=2**40)
+    assert whole.random_bytes(0.0) / whole.region == pytest.approx(9, rel=0.001)
+    assert whole.write_bytes / whole.region == pytest.approx(14.15, rel=0.001)
+
+
+def test_so_little_hidden_flash_that_the_reserve_may_be_as_large_is_no_finding(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 0.02 * run.evidence.parameters["region_mib"] * MIB
+    little = Estimate(Bracket(size, size, size), "")
+    monkeypatch.setattr(analysis, "hidden_flash", lambda _: little)
+    findings = conclude(run.evidence).findings
+    for name in ("hidden_spare", "overprovisioning"):
+        assert findings[name].value is None
+        assert "the reserve may be as large" in findings[name].why
 
 
 def test_the_write_amplification_from_the_curve_is_within_5_percent(

@@ -157,10 +157,18 @@ impl Controller {
         self.ftl.store.counters.host_write_bytes += range.length();
         let continues =
             self.merging.as_mut().is_some_and(|merging| merging.continues(range.start..range.end));
-        let range = if continues { self.merge_first(range, received) } else { range };
-        if range.length() == 0 {
-            return received;
-        }
+        let range = if continues {
+            let rest = self.merge_first(range, received);
+            if rest.length() == 0 {
+                return received;
+            }
+            if rest.start > range.start {
+                hint = hint.of_next();
+            }
+            rest
+        } else {
+            range
+        };
         let units = range.units(self.unit_shift);
         self.ftl.begin_command((units.end - units.start) as u32);
         let mut done = received;
@@ -237,7 +245,9 @@ impl Controller {
         }
         self.host.power_cut();
         self.read_ahead.clear();
-        self.merging = self.merging.as_ref().map(|_| WriteMerging::default());
+        if let Some(merging) = &mut self.merging {
+            merging.clear();
+        }
         lost
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+/// Streams that are followed at the same time; a new one replaces the one used least recently.
 const STREAMS: usize = 16;
 
 /// The streams of writes in order.
 ///
-/// Modelled: a command that begins where an earlier one ended continues its stream, up to
-/// `STREAMS` streams at the same time. A part of a unit that continues a unit in the buffer takes
-/// no space there and needs no read. Nor does the first part of a unit, as the others follow.
+/// Modelled: a command that begins where an earlier one ended continues its stream. A part that
+/// continues a unit in the buffer takes no more space there, and needs no read. Nor does the part
+/// with which a stream enters a unit: its other parts are expected to follow.
 ///
 /// Not modelled: merging of parts that are not in order; reading the rest of a unit if a stream
 /// ends inside it.
@@ -18,7 +19,7 @@ const STREAMS: usize = 16;
 /// is merged until that program ends.
 #[derive(Clone, Debug, Default)]
 pub struct WriteMerging {
-    /// Where each stream continues, the one used last at the end.
+    /// The byte where each stream continues; the stream used last is at the end.
     ends: VecDeque<u64>,
 }
 
@@ -33,5 +34,10 @@ impl WriteMerging {
         }
         self.ends.push_back(range.end);
         stream.is_some()
+    }
+
+    /// Forgets all streams.
+    pub fn clear(&mut self) {
+        self.ends.clear();
     }
 }

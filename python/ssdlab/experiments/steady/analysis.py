@@ -23,7 +23,7 @@ from ssdlab.analysis.write_rounds import (
     rows,
     waf_between,
 )
-from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, if_not_little, waf
+from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, reportable, waf
 from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.records import Finding
@@ -185,7 +185,7 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     hidden = Estimate(None, reason) if reason and not is_shown else hidden_flash(gauged)
     curve = _finding(waf(gauged, hidden) if part.verdict.steady else _NOT_STEADY, "")
     findings = {"waf": _counted_waf(evidence, part) or curve, "waf_curve": curve}
-    hidden = if_not_little(hidden, scope)
+    hidden = reportable(hidden, scope)
     if hidden.bracket is None:
         unknown = Finding(None, "%", None, None, hidden.why)
         return {**findings, "hidden_spare": unknown, "overprovisioning": unknown}

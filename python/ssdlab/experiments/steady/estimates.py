@@ -65,7 +65,7 @@ _UNSURE: Final = 0.03  # of a cost
 _EXTRA: Final = 0.1  # of a cost: less is neglected in the value, but not in its bounds
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
 _ROUGHLY: Final = 1.1
-_HARDLY_MORE: Final = 1.05
+_HARDLY_MORE: Final = 1.05  # WAF of random victims / that of all hidden flash, at most
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,11 @@ def hidden_flash(gauged: Gauged) -> Estimate:
     return found
 
 
-def if_not_little(hidden: Estimate, region: float) -> Estimate:
-    """The hidden flash, unless it may be only a part of what collection keeps in reserve."""
+def reportable(hidden: Estimate, region: float) -> Estimate:
+    """The hidden flash, unless it is so little that the reserve of collection may be as large.
+
+    `region` is in bytes.
+    """
     if hidden.bracket is None or hidden.bracket.low >= _SPARE_LEAST * region:
         return hidden
     size = format_size(hidden.bracket.value)
@@ -199,7 +202,7 @@ def _waf_by_garbage(gauged: Gauged, garbage: Garbage, hidden: Estimate) -> Estim
         return Estimate(None, _UNIT)
     cost, known, alone = 1 / gauged.steady, 1 / garbage.rate, 1 / garbage.alone
     units = 1 if gauged.read > _DEAR_READ * alone else _PAGE_UNITS[0]
-    per_unit = (garbage.waf - 1) * (1 if units == 1 else _senses_in_turn(garbage.trimmed))
+    per_unit = (garbage.waf - 1) * _senses_in_turn(garbage.trimmed, units)
     read = min(gauged.read, _READ_SHARE * known / per_unit)
     program = (known - per_unit * read) / garbage.waf
     extra = max(gauged.read if gauged.reads_first else 0.0, gauged.extra)
@@ -264,9 +267,12 @@ def _may_fold(gauged: Gauged, garbage: Garbage) -> bool:
     return garbage.added > _ADDED and not is_small
 
 
-def _senses_in_turn(trimmed: float) -> float:
-    """Senses per relocated unit if the region was written as `STREAMS` parts in turn."""
-    page, invalid = _PAGE_UNITS[0], round(trimmed * STREAMS)
+def _senses_in_turn(trimmed: float, page: int) -> float:
+    """Senses per relocated unit if the region was written as `STREAMS` parts in turn.
+
+    `page` is the number of units in a page.
+    """
+    invalid = round(trimmed * STREAMS)
     senses = sum(invalid < (at + 1) * page for at in range(STREAMS // page))
     return senses / (STREAMS - invalid)
 

@@ -33,13 +33,16 @@ _TWICE: Final = 1.7
 _ONCE: Final = 1.3
 """Gains of a block of twice the size: at least within a mapping unit, at most beyond it."""
 _BUFFER_UNSEEN: Final = 64 * MIB
+"""What a buffer may hold of the writes of a link that never fills it."""
 _MAP_READS: Final = 0.1  # of the cost of a steady write, at least
 _BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
 _WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
 _RATES: Final = 1.3  # of the cache for different requests
 _DIRECT: Final = 0.75  # of the direct rate: collection lowers it further
-_CACHED: Final = 2.3  # times the direct rate
+_CACHED: Final = 2.3
+"""Random writes of a rested drive that are faster than the direct rate by this factor go to a
+cache."""
 _CACHE_LEAST: Final = 1.5  # times the buffer: what takes more than that is a cache
 
 
@@ -256,10 +259,10 @@ class Gauged:
 
     @property
     def may_borrow(self) -> bool:
-        """Whether there may be such a cache.
+        """Whether there may be an SLC cache that borrows flash of the spare.
 
-        The link may hide it. Then a new drive takes a lot at full speed, or a rested one takes the
-        first writes at random far faster than large ones in order.
+        If `cache` does not show it, a loss of speed in the fill that no buffer explains may, or
+        random writes after a rest that are far faster than large ones in order.
         """
         is_faster = self.fall is not None and self.fall.before > _CACHED * self.direct
         return self.borrows or (not self.cache and (self.held > self._cache_least or is_faster))

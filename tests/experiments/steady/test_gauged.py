@@ -1,0 +1,74 @@
+"""What the gauges show of the buffer, the cache and the mapping unit."""
+
+from __future__ import annotations
+
+import pytest
+
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.steady.gauged import Gauged, unit_by_size
+from ssdlab.stats.steady import Progress
+
+MIB = 2**20
+REGION = 1000.0
+
+
+@pytest.mark.parametrize(
+    ("gains", "unit"),
+    [
+        ((1.0, 1.1, 0.9), 1),
+        ((2.0, 1.0, 1.0), 2),
+        ((2.0, 2.4, 1.1), 4),
+        ((1.75, 1.75, 1.1), 4),
+        ((1.65, 1.65, 1.1), None),  # a map that does not fit into memory
+        ((2.0, 2.0, 2.0), None),  # 8 or more, or each request costs as much
+        ((1.5, 1.3, 1.2), None),  # each request costs something besides its bytes
+        ((1.0, 2.0, 1.0), None),
+    ],
+)
+def test_larger_random_writes_are_faster_up_to_the_mapping_unit(
+    gains: tuple[float, ...], unit: int | None
+) -> None:
+    rate, curves = 10.0, []
+    for gain in gains:
+        rate *= gain
+        # The first part of each write does not count.
+        curves.append(Progress([1.0, 10.0], [20.0, 10 * rate]))
+    assert unit_by_size(10.0, curves) == unit
+    assert unit_by_size(10.0, [*curves[:2], Progress([], [])]) is None
+    assert unit_by_size(0.0, curves) is None
+
+
+@pytest.mark.parametrize(
+    ("by_size", "by_order", "unit"),
+    [(4, 4, 4), (4, None, 4), (None, 2, 2), (4, 2, None), (None, None, None)],
+)
+def test_a_mapping_unit_counts_unless_the_gauges_contradict_each_other(
+    by_size: int | None, by_order: int | None, unit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Gauged, "_unit_by_size", by_size)
+    monkeypatch.setattr(Gauged, "_unit_by_order", by_order)
+    assert Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0).unit == unit
+
+
+def test_what_a_new_drive_took_at_full_speed_is_held_by_a_buffer_or_a_borrowed_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
+    fresh = Progress([0.1] * 100 + [1.0] * 900, [1.0] * 1000)
+    monkeypatch.setattr(Gauged, "fresh", fresh)
+    assert gauged.held == pytest.approx(90.0, rel=0.02)  # 10 were programmed meanwhile
+    monkeypatch.setattr(Gauged, "cache", 90.0)
+    for own in (False, True):
+        monkeypatch.setattr(Gauged, "has_own_flash", own)
+        assert gauged.borrows is not own
+
+
+def test_the_cache_is_what_held_most_of_the_fill_and_not_a_buffer_that_seemed_smaller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rates = [(10, 16.0), (60, 3.0), (400, 1.0)]  # MiB/s of the buffer, the cache and the flash
+    seconds = [1 / rate for count, rate in rates for _ in range(count)]
+    monkeypatch.setattr(Gauged, "fresh", Progress(seconds, [float(MIB)] * len(seconds)))
+    monkeypatch.setattr(Gauged, "buffer", 4.0 * MIB)
+    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
+    assert gauged.cache == pytest.approx(70 * MIB, rel=0.05)
