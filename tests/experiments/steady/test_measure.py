@@ -16,6 +16,7 @@ from ssdlab.errors import UsageError
 from ssdlab.experiments.steady import analysis
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
 from ssdlab.experiments.steady.estimates import Estimate
+from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.measure import measure
 from ssdlab.experiments.steady.parameters import Steady
 from ssdlab.experiments.steady.plan import Plan, check, pattern_of, plan
@@ -107,9 +108,8 @@ def test_so_little_hidden_flash_that_the_reserve_may_be_as_large_is_no_finding(
         assert "the reserve may be as large" in findings[name].why
 
 
-def test_the_write_amplification_from_the_curve_is_within_5_percent(
-    run: Run,
-) -> None:
+def test_the_write_amplification_without_counters_is_near_that_by_counters(run: Run) -> None:
+    """Of three superblocks, newer ones are victims earlier than the first cycle assumes."""
     findings = run.conclusion.findings
     assert "counters" in findings["waf"].why
     blind = Evidence(
@@ -117,9 +117,11 @@ def test_the_write_amplification_from_the_curve_is_within_5_percent(
         run.evidence.parameters,
     )
     waf = conclude(blind).findings["waf"]
-    assert ("from the curve" if "d-choices" in run.twin.ftl else "invalid") in waf.why
+    assert "first cycle of collection" in waf.why
     assert waf.value == findings["waf_curve"].value
-    assert waf.value == pytest.approx(run.number("waf"), rel=0.05)
+    tolerance = 0.12 if "choices = 3" in run.twin.ftl else 0.05
+    assert waf.value == pytest.approx(run.number("waf"), rel=tolerance)
+    assert _covers(run, "waf_curve", run.number("waf"), 0.0)
 
 
 def test_the_state_is_never_steady_before_collection_begins(run: Run) -> None:
@@ -299,9 +301,7 @@ def _covers(run: Run, name: str, truth: float, tolerance: float) -> bool:
     return finding.low - tolerance <= truth <= finding.high + tolerance
 
 
-def test_behind_a_slow_link_waf_follows_from_the_spare_unless_victims_are_random(
-    tmp_path: Path,
-) -> None:
+def test_behind_a_slow_link_the_first_cycle_of_collection_shows_waf(tmp_path: Path) -> None:
     run = _run(replace(SMALL, spare=0.1, link="60 MiB/s"), tmp_path, Plan(seed=3))
     assert _covers(run, "waf_curve", run.number("waf"), 0.0)
 
@@ -310,7 +310,30 @@ def test_waf_is_undetermined_behind_a_slow_link_if_victims_are_random(tmp_path: 
     twin = replace(SMALL, spare=0.1, link="30 MiB/s", ftl='victim = "random"')
     finding = _run(twin, tmp_path, Plan(seed=3)).conclusion.findings["waf_curve"]
     assert finding.value is None
-    assert "link" in finding.why
+    assert "hidden flash is not known" in finding.why
+
+
+@pytest.mark.parametrize("folding", ["idle", "while writing"])
+def test_writes_that_also_go_to_an_slc_cache_count_in_waf(tmp_path: Path, folding: str) -> None:
+    slc = f'{CACHES["dynamic"]}\nread = "20 us"\nfolding = "{folding}"'
+    run = _run(replace(SMALL, spare=0.25, slc=slc), tmp_path, Plan(seed=3))
+    assert _gauged(run).writes_cache is (folding == "while writing")
+    assert _covers(run, "waf_curve", run.number("waf"), 0.0)
+
+
+@pytest.mark.parametrize("cache", ["", 'map_cache = "128 KiB"'])
+def test_a_map_that_does_not_fit_into_memory_makes_single_reads_slower(
+    tmp_path: Path, cache: str
+) -> None:
+    ftl = f'victim = "greedy"\n{cache}'
+    run = _run(replace(SMALL, spare=0.2, ftl=ftl), tmp_path, Plan(seed=3))
+    assert _gauged(run).misses_map is bool(cache)
+
+
+def _gauged(run: Run) -> Gauged:
+    (part,) = parts_of(run.evidence)
+    assert part.verdict.mean is not None
+    return Gauged(run.evidence, float(run.plan.region), part.curve, part.verdict.mean)
 
 
 def test_a_small_buffer_that_limits_writes_without_relocation_does_not_hide_waf(

@@ -41,7 +41,7 @@ _BEGUN: Final = 0.02  # of a part: what cannot be distinguished from none of it
 _SWING: Final = 0.035
 """The time of a constant rate differs by less than this share, at any byte of a plateau."""
 _SAME_PERIODS: Final = 0.05  # the difference of two rates over whole victims
-_ADDED_MOST: Final = 4.0  # `Garbage.added` of drives that do collect
+_CONSTANT_MOST: Final = 4.0  # programs, of drives that do collect
 _POINTS: Final = 400
 _SPREAD: Final = 0.03  # of that rate
 _CHOSEN: Final = (0.85, 0.5)
@@ -58,16 +58,13 @@ class Garbage:
     """What writes cost that collect victims of which the share `1 - trimmed` is valid.
 
     `rate` is theirs, `alone` that of the same writes without relocation, both in bytes per second;
-    `hidden` the bytes that were programmed before. `added` is the part of each write's cost that is
-    not proportional to its WAF, in programs: about 1 if it also goes to an SLC cache, and None if
-    the next part does not show it.
+    `hidden` the bytes that were programmed before.
     """
 
     trimmed: float
     rate: float
     alone: float
     hidden: Bracket
-    added: float | None
 
     @property
     def waf(self) -> float:
@@ -172,19 +169,21 @@ def _found(parts: Sequence[_Part], alone: float, buffer: float) -> Garbage | str
         hidden = _hidden(parts[: number + 1], alone, rate / source.trimmed, buffer)
         if not _is_alone(parts, _ALONE_TO * hidden.value, buffer, alone):
             return "the rate fell in several steps while trimmed parts were written"
-        added = _added(source, rate, parts[parts.index(source) + 1 :])
-        if added is not None and added > _ADDED_MOST:
+        if _constant(source, rate, parts[parts.index(source) + 1 :]) > _CONSTANT_MOST:
             return "the rate hardly depends on how much of a victim is valid"
-        return Garbage(source.trimmed, rate, alone, hidden, added)
+        return Garbage(source.trimmed, rate, alone, hidden)
     return "collection did not lower the rate of writes to trimmed parts"
 
 
-def _added(part: _Part, rate: float, later: Sequence[_Part]) -> float | None:
-    """`Garbage.added`, if the part after this one also collects at a constant rate."""
+def _constant(part: _Part, rate: float, later: Sequence[_Part]) -> float:
+    """The part of a write's cost that is not proportional to its WAF, in programs.
+
+    It is 0 unless the part after this one also collects at a constant rate.
+    """
     if not later or (other := later[0].rate(*_PLATEAU_NEXT)) is None:
-        return None
+        return 0.0
     program = (1 / rate - 1 / other) / (1 / part.trimmed - 1 / later[0].trimmed)
-    return None if program <= 0 else 1 / rate / program - 1 / part.trimmed
+    return 0.0 if program <= 0 else 1 / rate / program - 1 / part.trimmed
 
 
 def _is_alone(parts: Sequence[_Part], stop: float, buffer: float, alone: float) -> bool:

@@ -12,10 +12,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from ssdlab.analysis.evidence import Evidence, seconds_of
+from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_rounds import intervals, progress
 from ssdlab.experiments.steady.garbage import Garbage, known_garbage
 from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, rate_between, same, settled
+from ssdlab.experiments.steady.single_reads import SingleReads, single_reads
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
 from ssdlab.stats.steady import Progress
 
@@ -34,7 +35,13 @@ _ONCE: Final = 1.3
 """Gains of a block of twice the size: at least within a mapping unit, at most beyond it."""
 _BUFFER_UNSEEN: Final = 64 * MIB
 """What a buffer may hold of the writes of a link that never fills it."""
-_MAP_READS: Final = 0.1  # of the cost of a steady write, at least
+_MISSES: Final = 1.07  # latency of reads anywhere / of those near each other, at least
+_IN_CACHE: Final = 0.98  # latency of reads in an SLC cache / of fast ones elsewhere, at most
+_SOME: Final = 0.05  # of the reads
+_FAST: Final = 0.1
+_SLOW: Final = 0.9
+_UNIFORM: Final = 1.05  # slow / fast, at most
+_NO_FLASH: Final = 1.05  # latency of reads from flash / of trimmed blocks, at least
 _BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
 _WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
@@ -89,12 +96,6 @@ class Gauged:
         """The curve of the fill before the rounds."""
         steps = [step for step in self.evidence.steps("fill") if step["stage"] == 0]
         return progress(self.evidence, steps)
-
-    @cached_property
-    def read(self) -> float:
-        """Seconds per byte of random reads."""
-        reads = [step for step in self.evidence.steps("gauge") if step["case"] == "read"]
-        return seconds_of(reads[0]) / max(1, reads[0]["bytes"]) if reads else 0.0
 
     @cached_property
     def buffer(self) -> float:
@@ -161,6 +162,11 @@ class Gauged:
         one, other = self._unit_by_size, self._unit_by_order
         return None if one and other and one != other else one or other
 
+    @property
+    def units(self) -> Sequence[int]:
+        """Mapping units / block size that are possible."""
+        return (self.unit,) if self.unit else UNITS[:3]
+
     @cached_property
     def _unit_by_size(self) -> int | None:
         curves = [self.curve(f"size {factor}") for factor in FACTORS]
@@ -192,30 +198,49 @@ class Gauged:
         rounds = rate_between(self.rounds, start / unit, stop / unit)
         return rate_between(large, start, stop) / rounds
 
-    @property
-    def extra(self) -> float:
-        """Seconds per byte that rounds cost more than whole units in order, before collection.
-
-        Reads of the rest of a unit, and of a map that does not fit into its cache.
-        """
-        if self.fall is None or not isinstance(self.garbage, Garbage):
-            return 0.0
+    @cached_property
+    def cost_before_collection(self) -> float:
+        """Seconds per byte of the rounds before their rate fell."""
+        assert self.fall is not None
         start, stop = (share * self.fall.at for share in _BEFORE)
-        return 1 / rate_between(self.rounds, start, stop) - (self.unit or 1) / self.garbage.alone
+        return 1 / rate_between(self.rounds, start, stop)
 
-    @property
-    def reads_first(self) -> bool:
-        """Whether a write may first read the rest of its mapping unit, or of the map."""
-        return self.unit != 1 or self.cost_at_random(1) > SAME
+    @cached_property
+    def has_single_reads(self) -> bool:
+        """Whether reads were measured one at a time, as earlier versions did not."""
+        return any(step["case"] == "recent read" for step in self.evidence.steps("gauge"))
 
-    @property
-    def may_write_map(self) -> bool:
-        """Whether each write may also cost a program of a map that does not fit into memory.
+    def _single_reads(self, case: str) -> SingleReads:
+        (step,) = (s for s in self.evidence.steps("gauge") if s["case"] == f"{case} read")
+        return single_reads(self.evidence, step["step"])
 
-        Such a map costs reads before collection, too; known garbage shows these.
+    @cached_property
+    def misses_map(self) -> bool:
+        """Whether the map does not fit into the drive's memory, so that it may be written, too."""
+        return self._single_reads("anywhere").mean > _MISSES * self._single_reads("near").mean
+
+    @cached_property
+    def writes_cache(self) -> bool | None:
+        """Whether steady writes also go to an SLC cache; None if reads do not show it.
+
+        They do if some of the data that was just written and flushed is read faster than older
+        data, but not as fast as trimmed blocks, which take no time in flash: a drive that ignores a
+        flush still has it in its buffer. If all of it is read at the same speed, unlike older data,
+        it may be in a cache whose reads are slow.
         """
-        is_read = not isinstance(self.garbage, Garbage) or self.extra * self.steady > _MAP_READS
-        return self.unit == 1 and self.reads_first and is_read
+        unmapped, recent, near = map(self._single_reads, ("unmapped", "recent", "near"))
+        without_flash = _NO_FLASH * unmapped.quantile(_SLOW)
+        fast, slow = near.quantile(_FAST), near.quantile(_SLOW)
+        if recent.share_between(without_flash, _IN_CACHE * fast) > _SOME:
+            return True
+        is_uniform = recent.quantile(_SLOW) < _UNIFORM * recent.quantile(_FAST)
+        is_unclear = is_uniform and slow > _UNIFORM * fast
+        return None if is_unclear or recent.quantile(0.5) <= without_flash else False
+
+    @property
+    def may_write_cache(self) -> bool:
+        """Whether they may, as far as the other gauges show."""
+        return self.writes_cache or (self.writes_cache is None and self.may_borrow)
 
     @property
     def is_rested(self) -> bool:
@@ -268,15 +293,6 @@ class Gauged:
         return self.borrows or (not self.cache and (self.held > self._cache_least or is_faster))
 
     @cached_property
-    def folds_while_writing(self) -> bool:
-        """Whether the drive seems to fold a cache that borrows flash while it takes large writes.
-
-        Then even writes on trimmed flash go through the cache, and are slower than on a new drive
-        by more than erases explain.
-        """
-        return self.borrows and settled(self.fresh) > SAME * self.direct
-
-    @cached_property
     def may_hide_cache(self) -> bool:
         """Whether a cache may take large writes, although none is seen in the fill.
 
@@ -293,17 +309,6 @@ class Gauged:
             return False
         start, stop = (share * fall.at for share in _WITHIN)
         return rate_between(self.curve("large"), start, stop) > _RATES * self.direct
-
-    @property
-    def spares_new_data(self) -> bool:
-        """Whether large writes are collected no earlier than the rounds.
-
-        Victims chosen at random would soon be blocks that were just filled.
-        """
-        falls = self.fall, self.large_fall
-        if falls[0] is None or falls[1] is None:
-            return False
-        return falls[1].at * SAME > (self.unit or 1) * falls[0].at
 
     @property
     def _cache_least(self) -> float:

@@ -25,10 +25,12 @@ from ssdlab.experiments.steady.garbage import STREAMS
 from ssdlab.experiments.steady.gauged import LIMITED, UNITS, unit_by_size
 from ssdlab.experiments.steady.plan import (
     BLOCK,
+    BLOCK_MAX,
     FILL_BLOCK,
     FILL_DEPTH,
     KIB,
     KNOWN,
+    MIB,
     Plan,
     interval_us,
 )
@@ -38,6 +40,9 @@ from ssdlab.stats.steady import Progress
 from ssdlab.units import format_size
 
 READ_DEPTH: Final = 256
+_NEAR: Final = 4 * MIB
+"""An area whose map fits into the memory of any drive."""
+SINGLE_READS: Final = 512
 LARGE_BLOCK: Final = 64 * KIB
 """A multiple of the mapping unit of any drive that takes blocks of 4 KiB."""
 _UNITS: Final = UNITS[:3]
@@ -54,7 +59,14 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, unit: int | 
     `fresh` is its first fill, `unit` the result of `measure_unit`.
     """
     large = max(LARGE_BLOCK, plan.block)
+    recent = _job(plan, "recent", plan.block, pattern="sequential")
+    step = Step("gauge", "gauge: writes that are then read", "random", case="recent")
+    session.run(step, recent)
+    session.flush(0)
     _reads(session, plan, "drain")
+    _single_reads(session, plan, "recent", 0, recent.amount_bytes)
+    _single_reads(session, plan, "near", plan.region // 2 // BLOCK_MAX * BLOCK_MAX, _NEAR)
+    _single_reads(session, plan, "anywhere", 0, plan.region)
     burst = _run(
         session,
         "burst",
@@ -62,6 +74,7 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, unit: int | 
         _job(plan, "burst", large, interval_us=_FINE_US),
     )
     trim(session, plan, 0, "gauge")
+    _single_reads(session, plan, "unmapped", 0, plan.region)
     ordered = _job(plan, "ordered", plan.block, pattern="sequential")
     small = _run(session, "ordered", "writes in order on trimmed flash", ordered, plan.settle_s)
     trim(session, plan, 0, "gauge")
@@ -124,6 +137,20 @@ def _reads(session: RunSession, plan: Plan, case: str, rest_s: float = 0.0) -> N
     """
     job = _job(plan, case, BLOCK, op="read", queue_depth=READ_DEPTH)
     session.run(Step("gauge", "gauge: random reads", "read", case=case, rest_s=rest_s), job)
+
+
+def _single_reads(session: RunSession, plan: Plan, case: str, start: int, size: int) -> None:
+    """Random reads, one at a time, of `size` bytes from `start` on."""
+    job = Job(
+        op="read",
+        pattern="random",
+        offset_bytes=start,
+        length_bytes=min(size, plan.region - start),
+        block_bytes=BLOCK,
+        amount_bytes=SINGLE_READS * BLOCK,
+        seed=plan.seed,
+    )
+    session.run(Step("gauge", "gauge: reads, one at a time", "read", case=f"{case} read"), job)
 
 
 def _job(plan: Plan, case: str, block: int, **changes: Any) -> Job:

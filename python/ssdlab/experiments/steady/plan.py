@@ -156,7 +156,7 @@ class Plan:
         shares |= {"once": 1.0, "again": KNOWN[-1]}
         if FACTORS[-1] * self.block <= BLOCK_MAX:  # larger blocks are no part of a mapping unit
             shares |= {f"size {factor}": SIZES for factor in FACTORS}
-        shares["burst"] = min(BURST, BURST_MAX / self.region)
+        shares |= {"burst": min(BURST, BURST_MAX / self.region), "recent": MIB / self.region}
         return {
             case: max(MIB, round(share * self.region)) // BLOCK_MAX * BLOCK_MAX
             for case, share in shares.items()

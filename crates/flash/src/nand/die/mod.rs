@@ -46,6 +46,7 @@ pub struct Die {
     work: Nanos,
     /// The earliest time at which the last of them can end, given their earliest starts.
     ends_after: Nanos,
+    fetched: Option<Fetched>,
     reads: Reads,
     suspension: Suspension,
 }
@@ -81,6 +82,14 @@ struct Position {
     work_left: Nanos,
 }
 
+/// The last read for collection: the next one need not walk the queue before it.
+#[derive(Clone, Copy, Debug)]
+struct Fetched {
+    /// The earliest time at which it could start.
+    earliest: Nanos,
+    position: Position,
+}
+
 /// Where a host read runs among the queued operations.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -96,6 +105,14 @@ impl Position {
         self.free = begins + next.duration;
         self.work_left = self.work_left - next.duration;
         self.index += 1;
+    }
+}
+
+impl Fetched {
+    /// The same after the first operation of the queue has left it; `None` if this was it.
+    fn without_first(mut self) -> Option<Self> {
+        self.position.index = self.position.index.checked_sub(1)?;
+        Some(self)
     }
 }
 
@@ -120,6 +137,9 @@ impl Die {
         let earliest = earliest.max(self.reads.end);
         self.queued.push_back(Queued { earliest, duration, delayed: Nanos::ZERO, task });
         self.work += duration;
+        if let Some(fetched) = &mut self.fetched {
+            fetched.position.work_left += duration;
+        }
         self.ends_after = self.ends_after.max(earliest) + duration;
         let end = self.queue_end();
         Span { start: end - duration, end }
@@ -127,8 +147,12 @@ impl Die {
 
     /// Senses a page for collection, before queued programs: relocations wait for its data.
     pub fn fetch(&mut self, earliest: Nanos, duration: Nanos) -> Span {
-        let mut start = earliest.max(self.reads.end);
-        let position = self.walk(|queued, begins, free| {
+        let earliest = earliest.max(self.reads.end);
+        let mut start = earliest;
+        // A read passes what another passed that could not start later.
+        let last = self.fetched.filter(|last| last.earliest <= earliest);
+        let first = last.map_or_else(|| self.first(), |last| last.position);
+        let mut position = self.walk_from(first, |queued, begins, free| {
             start = start.max(free);
             begins < start || queued.task == Task::Fetch
         });
@@ -137,6 +161,8 @@ impl Die {
         self.queued.insert(position.index, Queued { earliest: start, duration, delayed, task });
         self.work += duration;
         self.ends_after = self.ends_after.max(start + duration + position.work_left);
+        position.work_left += duration;
+        self.fetched = Some(Fetched { earliest, position });
         Span { start, end: start + duration }
     }
 
@@ -153,6 +179,7 @@ impl Die {
         if self.queued.is_empty() {
             return self.reads.book(plane, start, duration);
         }
+        self.fetched = None;
         self.sense_among_queued(plane, start, duration, priority)
     }
 
@@ -242,6 +269,7 @@ impl Die {
 
     /// Keeps the die busy after the last host read, until its data has been transferred.
     pub fn hold(&mut self, until: Nanos) {
+        self.fetched = None;
         let (from, held) = (self.reads.end, until.saturating_sub(self.reads.end));
         let mut position = self.walk(|_, begins, _| begins < from);
         if position.free > from {
@@ -269,19 +297,30 @@ impl Die {
         self.ends_after = self.ends_after.max(free + position.work_left);
     }
 
-    /// Prolongs a read for collection, until its data has been transferred.
+    /// Prolongs the last read for collection, until its data has been transferred.
     pub fn lengthen(&mut self, read: Span, until: Nanos) {
         let held = until.saturating_sub(read.end);
-        let position = self.walk(|_, begins, _| begins < read.start);
+        let first = self.fetched.map_or_else(|| self.first(), |last| last.position);
+        let position = self.walk_from(first, |_, begins, _| begins < read.start);
         self.queued[position.index].duration += held;
+        if let Some(fetched) = &mut self.fetched {
+            fetched.position.work_left += held;
+        }
         self.work += held;
         self.ends_after = self.ends_after.max(read.start + position.work_left + held);
     }
 
     /// The position after the operations for which `passes`, given when each begins and when the
     /// die is free for it.
-    fn walk(&self, mut passes: impl FnMut(&Queued, Nanos, Nanos) -> bool) -> Position {
-        let mut position = Position { index: 0, free: self.free, work_left: self.work };
+    fn walk(&self, passes: impl FnMut(&Queued, Nanos, Nanos) -> bool) -> Position {
+        self.walk_from(self.first(), passes)
+    }
+
+    fn walk_from(
+        &self,
+        mut position: Position,
+        mut passes: impl FnMut(&Queued, Nanos, Nanos) -> bool,
+    ) -> Position {
         while let Some(queued) = self.queued.get(position.index) {
             let begins = position.free.max(queued.earliest);
             if !passes(queued, begins, position.free) {
@@ -290,6 +329,10 @@ impl Die {
             position.pass(queued, begins);
         }
         position
+    }
+
+    fn first(&self) -> Position {
+        Position { index: 0, free: self.free, work_left: self.work }
     }
 
     /// What it does at `now`, which is not before the last call of `forget_before`.
@@ -326,6 +369,7 @@ impl Die {
             self.free = end;
             self.work = self.work - first.duration;
             self.queued.pop_front();
+            self.fetched = self.fetched.and_then(Fetched::without_first);
         }
     }
 }

@@ -228,3 +228,36 @@ fn check_schedule(die: &Die, reads: &[Vec<Span>]) {
         assert_eq!(of_plane.iter().rev().take(50).find(clash), None);
     }
 }
+
+#[test]
+fn where_reads_for_collection_run_does_not_depend_on_where_the_walk_begins() {
+    let mut random = ssdlab_time::Random::new(6, "die");
+    let (mut die, mut from_start) = (Die::default(), Die::default());
+    let (mut now, mut known) = (Nanos::ZERO, 0);
+    for _ in 0..20_000 {
+        now += Nanos::from_micros(random.below(90));
+        let at = now + Nanos::from_micros(random.below(3) * 400);
+        let (kind, held) = (random.below(24), Nanos::from_micros(random.below(30)));
+        known += u32::from(die.fetched.is_some());
+        from_start.fetched = None;
+        let ends = [&mut die, &mut from_start].map(|die| {
+            die.forget_before(now);
+            match kind {
+                0 => die.queue(at, PROGRAM * 4, Task::Erase).end,
+                1 => die.sense(0, now, READ, &suspends(held)).end,
+                2..6 => die.queue(at, READ * 3, Task::Program).end,
+                _ => {
+                    let read = die.fetch(at, READ);
+                    if kind % 2 == 0 {
+                        die.lengthen(read, read.end + held);
+                    }
+                    read.end
+                }
+            }
+        });
+        assert_eq!(ends[0], ends[1]);
+        assert_eq!(spans(&die), spans(&from_start));
+        assert_eq!(die.queue_end(), from_start.queue_end());
+    }
+    assert!(known > 10_000, "known {known} times");
+}

@@ -1,0 +1,107 @@
+"""Estimates of hidden flash from what the gauges show."""
+
+from __future__ import annotations
+
+import pytest
+from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
+
+from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.experiments.steady import estimates
+from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, reportable
+
+MIB = 2**20
+UNKNOWN = Estimate(None, "not measured")
+
+
+@pytest.fixture(autouse=True)
+def no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hidden flash is estimated without the first cycle of collection."""
+    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: [])
+
+
+def test_hidden_flash_is_written_before_the_rate_falls_less_the_buffer() -> None:
+    estimate = hidden_flash(drive())
+    assert estimate.bracket is not None
+    assert estimate.bracket.value == 99.0
+
+
+def test_a_fall_within_what_the_write_buffer_holds_shows_no_hidden_flash() -> None:
+    estimate = hidden_flash(drive(unit=4, buffer=90.0, fall=drop(100.0)))
+    assert estimate.bracket is None
+    assert "the write buffer may hold as much" in estimate.why
+    assert hidden_flash(drive(unit=4, buffer=80.0, fall=drop(100.0))).bracket is not None
+
+
+def test_a_fall_to_a_rate_without_relocation_shows_no_hidden_flash() -> None:
+    """Then the buffer was full, and collection had not begun."""
+    assert hidden_flash(drive(direct=0.19)).bracket is None
+    assert hidden_flash(drive(direct=0.21)).bracket is not None
+    assert hidden_flash(drive(direct=0.3, unit=2)).bracket is None
+
+
+def test_a_cache_that_may_have_flash_of_its_own_or_not_leaves_spare_undetermined() -> None:
+    estimate = hidden_flash(drive(cache=20.0, has_own_flash=None))
+    assert estimate.bracket is None
+    assert "SLC cache" in estimate.why
+
+
+def test_hidden_flash_of_the_size_of_what_a_new_drive_held_is_undetermined() -> None:
+    estimate = hidden_flash(drive(garbage=garbage_of_an_eighth(), held=75.0))
+    assert estimate.bracket is None
+    assert "may have held as much" in estimate.why
+
+
+def test_a_fall_determines_hidden_flash_of_which_known_garbage_shows_a_range() -> None:
+    def found(fall: float) -> Bracket | None:
+        wide = garbage_of_an_eighth(hidden=Bracket(80.0, 79.0, 110.0))
+        return hidden_flash(drive(garbage=wide, fall=drop(fall), large_fall=drop(fall))).bracket
+
+    inside = found(100.0)
+    assert inside is not None
+    assert inside.value == 99.0
+    assert found(70.0) is None
+    assert found(140.0) is None
+
+
+def test_a_buffer_that_a_slow_link_never_fills_may_hold_what_was_written_before_a_fall() -> None:
+    def found(megabytes: float, buffer: float) -> Bracket | None:
+        fall = drop(megabytes * MIB)
+        link = {"is_direct_limited": True, "region": 2000.0 * MIB, "buffer": buffer}
+        return hidden_flash(drive(fall=fall, large_fall=fall, **link)).bracket
+
+    assert found(200.0, 0.0) is None
+    assert found(200.0, 1.0 * MIB) is not None
+    large = found(400.0, 0.0)
+    assert large is not None
+    assert large.low == pytest.approx((0.99 * 400 - 64) * MIB)
+
+
+def test_random_writes_far_faster_than_large_ones_may_go_to_a_borrowed_cache() -> None:
+    """The rate before the fall is 1; 2.3 times the direct rate is the limit."""
+    assert drive(direct=0.4).may_borrow
+    assert not drive(direct=0.5).may_borrow
+
+
+def test_a_buffer_that_a_slow_link_never_fills_may_hold_what_precedes_known_garbage() -> None:
+    def found(megabytes: float) -> Bracket | None:
+        hidden = Bracket(*(part * megabytes * MIB for part in (1.0, 0.99, 1.01)))
+        link = {"is_direct_limited": True, "region": 2000.0 * MIB, "buffer": 0.0}
+        return hidden_flash(
+            drive(garbage=garbage_of_an_eighth(hidden=hidden), fall=None, **link)
+        ).bracket
+
+    assert found(200.0) is None
+    large = found(400.0)
+    assert large is not None
+    assert large.low == pytest.approx((0.99 * 400 - 64) * MIB)
+
+
+def test_less_than_three_percent_of_hidden_flash_is_not_reported() -> None:
+    little, enough = (
+        reportable(hidden_flash(drive(fall=drop(at), large_fall=drop(at))), REGION)
+        for at in (31.0, 32.0)
+    )
+    assert little.bracket is None
+    assert "the reserve may be as large" in little.why
+    assert enough.bracket is not None
+    assert reportable(UNKNOWN, REGION) is UNKNOWN

@@ -1,0 +1,73 @@
+"""Whether data is in an SLC cache, and the map in memory, by latencies of single reads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.steady.gauged import Gauged
+from ssdlab.experiments.steady.single_reads import SingleReads, single_reads
+from ssdlab.stats.steady import Progress
+
+
+def test_latencies_of_a_step_are_its_distribution() -> None:
+    table = pa.table(
+        {
+            "step": pa.array([1, 2, 2, 2, 2], pa.uint32()),
+            "latency_ns": pa.array([9, 400, 100, 300, 200], pa.uint64()),
+            "count": pa.array([5, 5, 5, 10, 80], pa.uint64()),
+        }
+    )
+    found = single_reads(Evidence({"latency": table}, {}), 2)
+    assert found.mean == 215.0
+    assert [found.quantile(share) for share in (0.01, 0.1, 0.9, 1.0)] == [100, 200, 300, 400]
+    assert found.share_between(100, 400) == 0.9
+
+
+def _reads(*latencies: float) -> SingleReads:
+    return SingleReads(*np.unique(latencies, return_counts=True))
+
+
+TLC, SLC, BUFFER = (90.0,) * 5 + (110.0,) * 5, (70.0,) * 10, (40.0,) * 10
+
+
+@pytest.mark.parametrize(
+    ("recent", "near", "borrows", "expected"),
+    [
+        (SLC, TLC, False, (True, True)),
+        ((*SLC[:1], *TLC), TLC, False, (True, True)),  # most was folded already
+        ((*BUFFER, *SLC[:1]), TLC, False, (True, True)),  # most is still in the buffer
+        ((*SLC[:1], *TLC, *TLC), TLC, False, (False, False)),  # a single one
+        (TLC, TLC, True, (False, False)),
+        ((*BUFFER[:4], *TLC), TLC, True, (False, False)),
+        (BUFFER, TLC, True, (None, True)),  # the flush may have been ignored
+        (BUFFER, TLC, False, (None, False)),
+        ((100.0,) * 10, TLC, True, (None, True)),  # cells of one bit that are slow
+        ((100.0,) * 10, (100.0,) * 10, True, (False, False)),
+    ],
+)
+def test_data_that_is_read_faster_than_older_data_after_a_flush_went_to_a_cache(
+    recent: tuple[float, ...],
+    near: tuple[float, ...],
+    borrows: bool,
+    expected: tuple[bool | None, bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = {"unmapped": BUFFER, "recent": recent, "near": near}
+    reads = {case: _reads(*each) for case, each in cases.items()}
+    monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
+    monkeypatch.setattr(Gauged, "may_borrow", borrows)
+    gauged = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
+    assert (gauged.writes_cache, gauged.may_write_cache) == expected
+
+
+@pytest.mark.parametrize(("anywhere", "misses"), [(101.0, False), (106.0, False), (108.0, True)])
+def test_reads_all_over_the_region_are_slower_if_the_map_is_not_in_memory(
+    anywhere: float, misses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    means = {"anywhere": anywhere, "near": 100.0}
+    monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: _reads(means[case]))
+    gauged = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
+    assert gauged.misses_map is misses

@@ -1,0 +1,257 @@
+"""WAF, and hidden flash, from the first cycle of collection and what else the gauges show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
+
+from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
+from ssdlab.experiments.steady import estimates
+from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, waf
+from ssdlab.experiments.steady.first_cycle import Cycle
+from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW
+
+UNKNOWN = Estimate(None, "not measured")
+WAFS = (9.0, 6.0)
+
+
+def _cycle(unit: int = 1, constant: float = 0.0, costs: tuple[float, float] = WAFS) -> Cycle:
+    """A cycle in which a program costs 1 second per byte, and each write the constant besides."""
+    first, second = (unit * (each + constant) for each in costs)
+    return Cycle(unit, WAFS, (first, second), unit * (1.0 + constant))
+
+
+SURE = _cycle()
+LIKELY = _cycle(costs=(8.0, 6.0))
+NEITHER = _cycle(costs=(6.0, 7.0))
+
+
+def _found(monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, **values: Any) -> Estimate:
+    """WAF with these cycles; a steady write costs 5, and the hidden flash is not known."""
+    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: list(cycles))
+    hidden = values.pop("hidden", UNKNOWN)
+    return waf(drive(**values), hidden)
+
+
+def _bracket(monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, **values: Any) -> Bracket:
+    found = _found(monkeypatch, *cycles, **values)
+    assert found.bracket is not None, found.why
+    return found.bracket
+
+
+def test_the_cycles_are_what_they_are_called() -> None:
+    assert SURE.is_collection
+    assert LIKELY.may_be_collection
+    assert not LIKELY.is_collection
+    assert not NEITHER.may_be_collection
+
+
+def test_waf_is_that_of_the_cycle_times_the_ratio_of_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _bracket(monkeypatch, SURE)
+    assert found.value == pytest.approx(5.0, rel=0.02)
+    assert found.low < 5.0 < found.high < 1.15 * found.low
+    doubled = _bracket(monkeypatch, SURE, steady=1 / 10)
+    assert doubled.value == pytest.approx(2 * found.value, rel=0.02)
+
+
+def test_a_mapping_unit_counts_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _bracket(monkeypatch, _cycle(4), unit=4, steady=1 / 20)
+    assert found.value == pytest.approx(20.0, rel=0.02)
+
+
+def test_a_cycle_that_is_sure_counts_alone_unless_the_mapping_unit_is_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = Cycle(2, (4.0, 3.0), (8.0, 6.7), 2.0)
+    assert other.may_be_collection
+    assert not other.is_collection
+    assert _bracket(monkeypatch, SURE, other) == _bracket(monkeypatch, SURE)
+    both = _found(monkeypatch, SURE, other, unit=None)
+    assert both.bracket is None or both.bracket.low < 0.9 * _bracket(monkeypatch, SURE).low
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"is_complete": False}, "not all gauges were measured"),
+        ({"has_single_reads": False}, "not all gauges were measured"),
+        ({"is_steady_limited": True}, "may limit the steady rate"),
+    ],
+)
+def test_without_gauges_or_behind_a_slow_link_there_is_no_waf(
+    values: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = _found(monkeypatch, SURE, **values)
+    assert found.bracket is None
+    assert why in found.why
+
+
+@pytest.mark.parametrize("cycles", [(), (NEITHER,)])
+def test_a_cost_unlike_that_of_collection_shows_no_waf(
+    cycles: tuple[Cycle, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = _found(monkeypatch, *cycles)
+    assert found.bracket is None
+    assert "did not change as that of collection" in found.why
+
+
+@pytest.mark.parametrize(("rate", "is_known"), [(1 / 9, True), (1 / 7, True), (1 / 5, False)])
+def test_known_garbage_must_agree_with_a_cycle_that_may_be_one(
+    rate: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Victims of WAF 8 that cost 9, 7 or 5 make a steady write's WAF 4.4, 5.7 or 8."""
+    found = _found(monkeypatch, LIKELY, garbage=garbage_of_an_eighth(rate=rate))
+    assert (found.bracket is not None) is is_known
+    if found.bracket is not None:
+        assert found.bracket.value == pytest.approx(5 * 8 * rate)
+        assert found.bracket.low <= found.bracket.value <= found.bracket.high
+
+
+@pytest.mark.parametrize(
+    ("values", "is_known"),
+    [
+        ({}, True),
+        ({"is_direct_limited": True}, True),
+        ({"misses_map": True}, False),
+        ({"writes_cache": True}, False),
+        ({"garbage": FROM_FEW}, True),
+        ({"garbage": FROM_FEW, "writes_cache": True, "steady": 1 / 10}, True),
+        ({"garbage": FROM_FEW, "is_direct_limited": True}, False),
+    ],
+)
+def test_what_a_cycle_that_may_be_one_shows_without_known_garbage(
+    values: dict[str, Any], is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a slow link, victims from a few may be victims at random."""
+    assert (_found(monkeypatch, LIKELY, **values).bracket is not None) is is_known
+
+
+def test_a_map_in_flash_may_make_all_of_the_cost_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = _bracket(monkeypatch, SURE)
+    missing = _bracket(monkeypatch, SURE, misses_map=True, direct=1 / 0.8)
+    assert missing.low == plain.low
+    assert missing.high == pytest.approx(1.05 * 5.0 / 0.8)
+    link = {"misses_map": True, "is_direct_limited": True}
+    unknown = _found(monkeypatch, SURE, **link)
+    assert unknown.bracket is None
+    assert "map in flash" in unknown.why
+    known = _bracket(monkeypatch, SURE, garbage=garbage_of_an_eighth(rate=1 / 7), **link)
+    assert known.high == pytest.approx(1.05 * 5.0 * 8 / 7)
+
+
+def test_the_constant_part_of_the_cost_may_be_programs_of_a_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cycle = _cycle(constant=1.0)
+    plain, missing = (
+        _bracket(monkeypatch, cycle, misses_map=misses, direct=1.0, steady=1 / 9)
+        for misses in (False, True)
+    )
+    assert missing.low == plain.low
+    assert missing.high == pytest.approx(plain.high + 1.05 * cycle.waf_of(9.0).added)
+
+
+def test_a_cache_adds_a_write_to_each_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    gauges = {"unit": 4, "steady": 1 / 40}
+    plain = _bracket(monkeypatch, _cycle(4), **gauges)
+    cached = _bracket(monkeypatch, _cycle(4), writes_cache=True, **gauges)
+    assert cached.low == pytest.approx(plain.low + 0.8 * 4)
+    assert cached.high == pytest.approx(plain.high + 4)
+    for borrows, high in ((True, plain.high + 4), (False, plain.high)):
+        unclear = _bracket(monkeypatch, _cycle(4), writes_cache=None, borrows=borrows, **gauges)
+        assert (unclear.low, unclear.high) == pytest.approx((plain.low, high))
+
+
+def test_a_wide_interval_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    gauges = {"writes_cache": None, "borrows": True}
+    found = _found(monkeypatch, SURE, steady=1 / 1.5, **gauges)
+    assert found.bracket is None
+    assert "too uncertain: 1.4" in found.why
+
+
+def _hidden(share: float) -> Estimate:
+    size = share * REGION
+    return Estimate(Bracket(size, size, 1.15 * size), "")
+
+
+FLAT = _cycle(costs=(8.0, 8.0))
+
+
+def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 25 hidden of 125, a fifth is invalid."""
+    random = {"garbage": AT_RANDOM, "hidden": _hidden(0.25)}
+    found = _bracket(monkeypatch, FLAT, **random)
+    assert found.low < 5.0 < found.high < 1.5 * found.low
+    larger = _bracket(monkeypatch, FLAT, unit=4, **random)
+    assert larger.value == pytest.approx(4 * found.value)
+    unknown = _found(monkeypatch, FLAT, garbage=AT_RANDOM)
+    assert "hidden flash is not known" in unknown.why
+    declining = _found(monkeypatch, SURE, **random)
+    assert declining.bracket is None
+    assert "the rate changed" in declining.why
+
+
+def _hidden_flash(
+    monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, at: float = 100.0, **values: Any
+) -> Estimate:
+    """Hidden flash if the rate falls at this position, and large writes show no fall."""
+    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: list(cycles))
+    gauges = {"fall": drop(at), "large_fall": None, "may_hide_cache": True, "buffer": 0.0}
+    return hidden_flash(drive(**gauges | values))
+
+
+def test_the_cost_after_a_fall_shows_that_collection_began_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """15 % of hidden flash has a WAF of 4.2, in a cycle or at random, of 7.7."""
+    cost = 1 / waf_from_alpha(1.15)
+    found = _hidden_flash(monkeypatch, SURE, at=150.0, steady=cost)
+    assert found.bracket is not None
+    assert found.bracket.value == 150.0
+    assert _hidden_flash(monkeypatch, at=150.0, steady=cost).bracket is None
+    assert _hidden_flash(monkeypatch, NEITHER, at=150.0, steady=cost).bracket is None
+    assert _hidden_flash(monkeypatch, LIKELY, at=150.0, steady=cost).bracket is None
+    few = {"garbage": FROM_FEW, "steady": cost}
+    assert _hidden_flash(monkeypatch, LIKELY, at=150.0, **few).bracket is not None
+    for other in (0.7 * cost, 1.4 * cost):
+        assert _hidden_flash(monkeypatch, SURE, at=150.0, steady=other).bracket is None
+    without = {"has_single_reads": False, "is_steady_limited": True, "unit": None}
+    for name, value in without.items():
+        gauges = {"steady": cost, name: value}
+        assert _hidden_flash(monkeypatch, SURE, at=150.0, **gauges).bracket is None, name
+
+
+@pytest.mark.parametrize(
+    ("values", "is_known"),
+    [
+        ({}, True),
+        ({"direct": 0.6}, False),
+        ({"direct": 1.6}, False),
+        ({"is_direct_limited": True}, False),
+    ],
+)
+def test_the_cost_of_victims_at_random_shows_it_if_it_is_flat(
+    values: dict[str, Any], is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random: dict[str, Any] = {"garbage": AT_RANDOM, "steady": 0.15 / 1.15, "at": 150.0}
+    found = _hidden_flash(monkeypatch, FLAT, **random | values)
+    assert (found.bracket is not None) is is_known
+    assert _hidden_flash(monkeypatch, SURE, **random).bracket is None
+
+
+@pytest.mark.parametrize(("waf_of_writes", "is_known"), [(4.2, True), (2.9, False), (7.0, False)])
+def test_hidden_flash_that_no_choice_of_victims_explains_is_not_reported(
+    waf_of_writes: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """15 % of hidden flash has a WAF of 3.6 (greedy) to 5.6 (the emptier of two)."""
+    gauges = {"fall": drop(150.0), "large_fall": drop(150.0), "buffer": 0.0}
+    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: [SURE])
+    gauged = drive(steady=1 / waf_of_writes, direct=1.0, **gauges)
+    found = hidden_flash(gauged)
+    assert (found.bracket is not None) is is_known
+    assert is_known or "no choice of victims" in found.why
+    for other in ({"unit": None}, {"has_single_reads": False}, {"garbage": AT_RANDOM}):
+        apart = estimates._contradicts(drive(steady=0.2, **other), Bracket(900.0, 900.0, 950.0))
+        assert not apart
