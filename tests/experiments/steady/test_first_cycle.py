@@ -84,6 +84,14 @@ def test_victims_at_random_cost_the_same_from_the_start() -> None:
     assert not cycle.may_be_collection
 
 
+def test_a_cost_that_hardly_declines_is_not_that_of_collection() -> None:
+    cycle = Cycle(1, (10.0, 8.0), (10.3, 10.0), 10.0)
+    assert cycle.constants[0] < cycle.most_constant
+    assert not cycle.may_be_collection
+    assert not cycle.is_collection
+    assert not Cycle(1, (10.0, 6.0), (8.0, 7.0), 1.0).may_be_collection
+
+
 def test_victims_from_a_few_let_the_cost_decline_less() -> None:
     """WAF then also depends on newer superblocks."""
     (cycle,) = cycles(_drive(waf=lambda share: 3.0 + 0.6 * _first_cycle_waf(share)))

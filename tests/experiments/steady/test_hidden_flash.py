@@ -76,6 +76,25 @@ def test_a_buffer_that_a_slow_link_never_fills_may_hold_what_was_written_before_
     assert large.low == pytest.approx((0.99 * 400 - 64) * MIB)
 
 
+def test_behind_a_slow_link_the_buffer_may_be_smaller_than_the_burst_showed() -> None:
+    """The rate of the burst falls by less than without a link."""
+    limited, free = (
+        hidden_flash(drive(is_direct_limited=limits, buffer=20.0)).bracket
+        for limits in (True, False)
+    )
+    assert limited is not None
+    assert free is not None
+    assert limited.high == pytest.approx(free.high + 1.15 * 20.0)
+    assert limited.low == free.low
+
+
+def test_a_fall_shows_nothing_if_writes_go_to_a_cache_that_the_fill_does_not_show() -> None:
+    assert hidden_flash(drive(writes_cache=True)).bracket is None
+    assert hidden_flash(drive(writes_cache=None, may_borrow=True)).bracket is None
+    assert hidden_flash(drive(writes_cache=None)).bracket is not None
+    assert hidden_flash(drive(writes_cache=True, has_single_reads=False)).bracket is not None
+
+
 def test_random_writes_far_faster_than_large_ones_may_go_to_a_borrowed_cache() -> None:
     """The rate before the fall is 1; 2.3 times the direct rate is the limit."""
     assert drive(direct=0.4).may_borrow

@@ -188,6 +188,15 @@ def test_blocks_above_any_mapping_unit_are_not_written_in_larger_sizes(
     assert largest == MIB, "no request is larger than those of the fill"
 
 
+def test_data_that_is_read_at_once_has_been_flushed(tmp_path: Path) -> None:
+    run = _run(SMALL, tmp_path, Plan(drive_writes=1.0))
+    steps = run.evidence.steps()
+    recent = next(number for number, step in enumerate(steps) if step["case"] == "recent")
+    assert steps[recent + 1]["phase"] == "flush"
+    reads = [step["case"] for step in steps if step["case"].endswith(" read")]
+    assert reads == ["recent read", "near read", "anywhere read", "unmapped read"]
+
+
 def test_sequential_writes_have_a_waf_of_one_and_give_no_spare(tmp_path: Path) -> None:
     plan = Plan(pattern="sequential", block=64 * KIB, drive_writes=1.0)
     run = _run(replace(SMALL, spare=0.28), tmp_path, plan)

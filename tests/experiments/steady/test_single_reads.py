@@ -44,6 +44,7 @@ TLC, SLC, BUFFER = (90.0,) * 5 + (110.0,) * 5, (70.0,) * 10, (40.0,) * 10
         ((*BUFFER[:4], *TLC), TLC, True, (False, False)),
         (BUFFER, TLC, True, (None, True)),  # the flush may have been ignored
         (BUFFER, TLC, False, (None, False)),
+        (BUFFER, (100.0,) * 10, True, (None, True)),
         ((100.0,) * 10, TLC, True, (None, True)),  # cells of one bit that are slow
         ((100.0,) * 10, (100.0,) * 10, True, (False, False)),
     ],

@@ -97,6 +97,53 @@ def test_a_cost_unlike_that_of_collection_shows_no_waf(
     assert "did not change as that of collection" in found.why
 
 
+def test_known_garbage_is_enough_if_there_is_no_cycle_and_nothing_adds_to_the_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gauges = {"garbage": garbage_of_an_eighth(rate=1 / 10)}
+    for cycles in ((), (NEITHER,)):
+        found = _found(monkeypatch, *cycles, **gauges)
+        assert found.bracket is not None
+        assert found.bracket.value == pytest.approx(4.0)
+        assert found.bracket.low < 3.8
+        assert found.bracket.high > 4.2
+        assert "0.5 times as much" in found.why
+    for other in ({"unit": 2}, {"unit": None}, {"misses_map": True}, {"writes_cache": True}):
+        assert _found(monkeypatch, **gauges | other).bracket is None, other
+
+
+def test_a_cycle_that_may_be_one_leaves_the_wider_bounds_without_known_garbage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The decline allows a constant part of three programs, so that WAF would be lower."""
+    alone, few = (
+        _bracket(monkeypatch, LIKELY, garbage=garbage) for garbage in ("not measured", FROM_FEW)
+    )
+    known = _bracket(monkeypatch, LIKELY, garbage=garbage_of_an_eighth(rate=1 / 7.5))
+    bounds = LIKELY.waf_of(5.0)
+    assert bounds.low == pytest.approx(5 / 7 * 7.5, rel=0.01)
+    assert bounds.least == pytest.approx(5 / 7 * (7.5 + 4.23) - 4.23, rel=0.01)
+    assert alone.low == pytest.approx(bounds.least / 1.07)
+    assert alone.high == pytest.approx(bounds.high * 1.07)
+    assert few.low == known.low == pytest.approx(bounds.low / 1.07)
+    assert known.high == alone.high
+    assert few.high == pytest.approx(1.03 * 5.0), "the cost relative to a large write in order"
+
+
+@pytest.mark.parametrize(("direct", "high"), [(1.0, 5.15), (1.2, 6.18), (1.3, 6.56), (0.9, 6.56)])
+def test_victims_from_a_few_have_a_higher_waf_than_in_the_first_cycle(
+    direct: float, high: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Below WAF by the cycle, the cost relative to large writes shows that these are limited."""
+    gauges = {"garbage": FROM_FEW, "direct": direct}
+    found = _bracket(monkeypatch, LIKELY, **gauges)
+    assert found.high == pytest.approx(high, rel=0.01)
+    assert found.value == pytest.approx((found.low * found.high) ** 0.5)
+    borrows = _found(monkeypatch, LIKELY, borrows=True, writes_cache=False, **gauges)
+    assert borrows.bracket is not None
+    assert borrows.bracket.high == pytest.approx(6.56, rel=0.01)
+
+
 @pytest.mark.parametrize(("rate", "is_known"), [(1 / 9, True), (1 / 7, True), (1 / 5, False)])
 def test_known_garbage_must_agree_with_a_cycle_that_may_be_one(
     rate: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
@@ -107,6 +154,25 @@ def test_known_garbage_must_agree_with_a_cycle_that_may_be_one(
     if found.bracket is not None:
         assert found.bracket.value == pytest.approx(5 * 8 * rate)
         assert found.bracket.low <= found.bracket.value <= found.bracket.high
+    else:
+        assert "did not change as that of collection" in found.why
+
+
+def test_known_garbage_does_not_have_the_reads_of_a_write_to_a_larger_mapping_unit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cycle = _cycle(4, costs=(8.0, 6.0))
+    gauges = {"unit": 4, "steady": 1 / 20, "garbage": garbage_of_an_eighth(rate=1 / 7)}
+    found = _bracket(monkeypatch, cycle, **gauges)
+    assert found.value == pytest.approx((found.low * found.high) ** 0.5)
+
+
+def test_a_cycle_that_may_be_one_needs_a_known_mapping_unit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = _found(monkeypatch, LIKELY, unit=None)
+    assert found.bracket is None
+    assert "how many mapping units" in found.why
 
 
 @pytest.mark.parametrize(
@@ -130,9 +196,16 @@ def test_what_a_cycle_that_may_be_one_shows_without_known_garbage(
 
 def test_a_map_in_flash_may_make_all_of_the_cost_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = _bracket(monkeypatch, SURE)
+    known = _bracket(monkeypatch, SURE, garbage=garbage_of_an_eighth(rate=0.98 / 8))
+    assert known.value == pytest.approx(4.9), "known garbage gives the value within the bounds"
+    far = _bracket(monkeypatch, SURE, garbage=garbage_of_an_eighth(rate=0.6 / 8))
+    assert known[1:] == plain[1:]
+    assert far == plain
     missing = _bracket(monkeypatch, SURE, misses_map=True, direct=1 / 0.8)
     assert missing.low == plain.low
     assert missing.high == pytest.approx(1.05 * 5.0 / 0.8)
+    gauges = {"misses_map": True, "direct": 1.0, "garbage": garbage_of_an_eighth(rate=1 / 7)}
+    assert _bracket(monkeypatch, SURE, **gauges).high == pytest.approx(1.05 * 5.0 * 8 / 7)
     link = {"misses_map": True, "is_direct_limited": True}
     unknown = _found(monkeypatch, SURE, **link)
     assert unknown.bracket is None
@@ -215,7 +288,10 @@ def test_the_cost_after_a_fall_shows_that_collection_began_there(
     assert _hidden_flash(monkeypatch, LIKELY, at=150.0, steady=cost).bracket is None
     few = {"garbage": FROM_FEW, "steady": cost}
     assert _hidden_flash(monkeypatch, LIKELY, at=150.0, **few).bracket is not None
-    for other in (0.7 * cost, 1.4 * cost):
+    unseen = _hidden_flash(monkeypatch, SURE, at=150.0, steady=cost, unseen_buffer=10.0)
+    assert unseen.bracket is not None
+    assert unseen.bracket.low == pytest.approx(found.bracket.low - 10.0)
+    for other in (0.78 * cost, 1.4 * cost):
         assert _hidden_flash(monkeypatch, SURE, at=150.0, steady=other).bracket is None
     without = {"has_single_reads": False, "is_steady_limited": True, "unit": None}
     for name, value in without.items():
@@ -229,7 +305,7 @@ def test_the_cost_after_a_fall_shows_that_collection_began_there(
         ({}, True),
         ({"direct": 0.6}, False),
         ({"direct": 1.6}, False),
-        ({"is_direct_limited": True}, False),
+        ({"is_direct_limited": True, "unseen_buffer": 0.0}, False),
     ],
 )
 def test_the_cost_of_victims_at_random_shows_it_if_it_is_flat(

@@ -29,8 +29,8 @@ fn d_choices(closed: &Closed, choices: u32, random: &mut Random) -> u32 {
 /// The one with the highest age x (1 - u) / 2u, where u is its valid share (Rosenblum and
 /// Ousterhout, TOCS 1992, with the cost of reading only the valid units).
 ///
-/// No age is 0, so that a superblock with invalid units precedes full ones: of several that are
-/// collected in a row, the host writes nothing meanwhile.
+/// No age is 0, so that a superblock with invalid units precedes full ones. One that collection has
+/// just closed has no age by the units that the host wrote.
 fn cost_benefit(closed: &Closed, now: u64) -> u32 {
     let units = f64::from(closed.units);
     let benefit = |superblock: u32| {

@@ -45,7 +45,7 @@ _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at rand
 _CACHED: Final = 0.8  # of the writes go to a cache that held the last ones, at least
 _FLAT: Final = 1.15
 """If victims are chosen at random, WAF and cost are those of the steady state from the start."""
-_FAR: Final = (
+_NO_CHOICE: Final = (
     "no choice of victims has the WAF of the first cycle of collection with that much of it"
 )
 _GAUGES: Final = (
@@ -68,7 +68,7 @@ def hidden_flash(gauged: Gauged) -> Estimate:
     """Bytes that the drive programmed before collection began, up to all hidden flash."""
     found = _hidden_by_gauges(gauged)
     if found.bracket is not None and _contradicts(gauged, found.bracket):
-        found = Estimate(None, _FAR)
+        found = Estimate(None, _NO_CHOICE)
     return found if found.bracket else _hidden_by_cycle(gauged) or found
 
 
@@ -277,7 +277,18 @@ def _sure(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket:
     """WAF by cycles in which the cost declines as WAF does."""
     low = max(1.0, min(each.least for each in bounds) / _SURE)
     high = max(each.high + gauged.misses_map * each.added for each in bounds) * _SURE
-    return _between(low, high)
+    return _centred(gauged, _between(low, high))
+
+
+def _centred(gauged: Gauged, within: Bracket) -> Bracket:
+    """With the value of known garbage, if that is within the bounds.
+
+    It does not have the reads of a write to a part of a mapping unit.
+    """
+    if gauged.unit != 1 or not isinstance(gauged.garbage, Garbage):
+        return within
+    known = _waf_by(gauged, gauged.garbage)
+    return within._replace(value=known) if within.low <= known <= within.high else within
 
 
 def _between(low: float, high: float) -> Bracket:
@@ -286,22 +297,30 @@ def _between(low: float, high: float) -> Bracket:
 
 def _agreed(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket | None:
     """WAF by cycles that are not certain; None if known garbage disagrees."""
-    low, least = (
-        max(1.0, min(each) / _LIKELY)
-        for each in ([b.low for b in bounds], [b.least for b in bounds])
-    )
+    low = max(1.0, min(each.low for each in bounds) / _LIKELY)
+    least = max(1.0, min(each.least for each in bounds) / _LIKELY)
     high = max(each.high for each in bounds) * _LIKELY
     if isinstance(gauged.garbage, Garbage):
         known = _waf_by(gauged, gauged.garbage)
         if known * _LIKELY < least or known > high * _LIKELY:
             return None
         both = _between(min(low, known / _KNOWN), max(high, known * _KNOWN))
-        # Reads of the rest of a larger mapping unit cost only the steady write.
-        return both._replace(value=known) if gauged.unit == 1 else both
-    if gauged.garbage == FROM_FEW:  # behind a slow link, they may also be chosen at random
-        within = _between(low, high)
-        return None if gauged.is_direct_limited else within._replace(high=_FEW * high)
+        return _centred(gauged, both)
+    if gauged.garbage == FROM_FEW:
+        return _of_few(gauged, low, high)
     return None if gauged.may_write_cache or gauged.misses_map else _between(least, high)
+
+
+def _of_few(gauged: Gauged, low: float, high: float) -> Bracket | None:
+    """WAF if victims are chosen from a few: newer superblocks are collected in the first cycle.
+
+    Then WAF is higher, but not above the cost relative to a large write in order. Behind a slow
+    link victims may also be chosen at random.
+    """
+    if gauged.is_direct_limited:
+        return None
+    most, ratio = _FEW * high, _KNOWN * gauged.direct / gauged.steady
+    return _between(low, most if gauged.may_borrow or ratio < low else min(most, ratio))
 
 
 def _with_added(gauged: Gauged, found: Bracket, why: str) -> Estimate:

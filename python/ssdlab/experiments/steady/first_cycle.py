@@ -23,9 +23,9 @@ from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 
 _LEAST: Final = 0.04
-"""Regions: if collection begins before so much was written, WAF depends on a few superblocks."""
+"""Of the region: if collection begins earlier, WAF depends on a few superblocks."""
 _SKIPPED: Final = 0.05  # of the cycle: the fall of the rate
-_DECLINE: Final = 0.03  # the share by which a decline may differ from the measured one
+_DECLINE: Final = 0.03  # of a decline: how far another one may be from it
 _FASTER: Final = 1.08
 """A cost may decline by this factor more than WAF: a few superblocks are collected at a time."""
 _LEAST_DECLINE: Final = 1.05
