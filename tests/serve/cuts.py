@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from heal_rig import CHECK, MKFS, Healing, Rig, Tally, attached, healing, mounted
-from rig import run, wait_for
+from rig import make_file_system, run, wait_for
 
 from ssdlab.errors import SsdlabError, UsageError
 from ssdlab.heal.device.drive import DirectDevice
@@ -58,7 +58,7 @@ def make(rig: Rig) -> tuple[int, int]:
     estimate adds half for small requests.
     """
     with attached(rig) as device:
-        run(*MKFS[rig.kind], device)
+        make_file_system(*MKFS[rig.kind], device)
         with mounted(rig, device, always=True):
             for name, content in rig.content.items():
                 (rig.point / name).write_bytes(content)

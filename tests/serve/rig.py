@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fuse_mounts import run_beside_fuse
 
 from ssdlab.device import Control
 
@@ -138,6 +139,13 @@ def need(*tools: str, root: bool = False) -> None:
     for tool in tools:
         if shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
             pytest.skip(f"needs {tool}, which is not installed")
+
+
+def make_file_system(*command: str) -> None:
+    """Runs a `mkfs`, which may examine the mounts of other tests."""
+    done = run_beside_fuse(command, timeout=2 * PATIENCE_S)
+    if done.returncode:
+        pytest.fail(f"{shlex.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}")
 
 
 def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:

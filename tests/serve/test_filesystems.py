@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from rig import Attach, Mounted, Serve, Served, need, run, unmount
+from rig import Attach, Mounted, Serve, Served, make_file_system, need, run, unmount
 
 MKFS = {"ext4": ("mkfs.ext4", "-q", "-F"), "xfs": ("mkfs.xfs", "-q", "-f")}
 CHECK = {"ext4": ("e2fsck", "-f", "-n"), "xfs": ("xfs_repair", "-n")}
@@ -21,7 +21,7 @@ def test_a_file_system_is_trimmed_and_clean_after_a_power_cut(
     need(MKFS[kind][0], CHECK[kind][0], "fstrim")
     served = serve(capacity="384 MiB")
     first = attach(served)
-    run(*MKFS[kind], first.device)
+    make_file_system(*MKFS[kind], first.device)
     point = mounted(first.device, kind)
     content = random.Random(3).randbytes(64 << 20)
     kept, doomed = point / "kept", point / "doomed"
@@ -58,7 +58,7 @@ def test_a_database_has_every_commit_after_each_of_five_cuts(
     need("mkfs.ext4", "e2fsck")
     served = serve()
     attached = attach(served)
-    run(*MKFS["ext4"], attached.device)
+    make_file_system(*MKFS["ext4"], attached.device)
     committed = 0
     for cut in range(1, 6):
         point = mounted(attached.device, "ext4")
@@ -89,7 +89,7 @@ def test_a_database_is_intact_in_each_crash_image_of_a_run(
     need("mkfs.ext4", "e2fsck")
     served = serve()
     attached = attach(served)
-    run(*MKFS["ext4"], attached.device)
+    make_file_system(*MKFS["ext4"], attached.device)
     path = mounted(attached.device, "ext4") / "database"
     with (
         served.control as control,

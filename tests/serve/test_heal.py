@@ -11,7 +11,7 @@ import random
 from pathlib import Path
 
 import pytest
-from rig import Attach, Mounted, Serve, need, run, unmount, wait_for
+from rig import Attach, Mounted, Serve, make_file_system, need, unmount, wait_for
 from sample_file import RandomWriter, SampleFile
 
 from ssdlab.heal.device.whole import heal_device
@@ -88,7 +88,7 @@ def test_a_program_that_writes_during_a_heal_loses_nothing(
 ) -> None:
     need(MKFS[kind][0])
     device = attach(serve(capacity="384 MiB")).device
-    run(*MKFS[kind], device)
+    make_file_system(*MKFS[kind], device)
     point = mounted(device, kind)
     chance = random.Random(6)
     path, content = point / "file", chance.randbytes(SIZE)
@@ -120,7 +120,7 @@ def test_an_aged_tenth_of_a_file_is_found_and_rewritten_to_fresh_speed(
     need(MKFS[kind][0])
     served = serve("--pace", PACE, capacity="384 MiB")
     device = attach(served).device
-    run(*MKFS[kind], device)
+    make_file_system(*MKFS[kind], device)
     path = mounted(device, kind) / "file"
     content, fresh = age(path)
     outcome = heal_file(path, HealOptions(slower_than=SLOWER_THAN), silent)
@@ -140,7 +140,7 @@ def test_an_aged_unmounted_device_is_healed_to_fresh_speed(
     need(MKFS[kind][0])
     served = serve("--pace", PACE, capacity="384 MiB")
     device = attach(served).device
-    run(*MKFS[kind], device)
+    make_file_system(*MKFS[kind], device)
     point = mounted(device, kind)
     content, fresh = age(point / "file")
     unmount(point)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fuse_mounts import run_beside_fuse
 
 from ssdlab.errors import TargetError
 from ssdlab.storage_stack import signatures as module
@@ -88,8 +89,7 @@ def test_a_format_made_by_its_tool_is_found(loop_device: Callable[..., Path], ki
     if shutil.which(tool) is None:
         pytest.skip(f"needs {tool}, which is not installed")
     device = loop_device(300)
-    command = [tool, *options, str(device)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_beside_fuse([tool, *options, str(device)])
     assert done.returncode == 0, done.stderr
     assert kind in [signature.kind for signature in signatures(device_at(device))]
 
