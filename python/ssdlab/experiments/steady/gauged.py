@@ -6,6 +6,7 @@ All sizes are in bytes, all rates in bytes per second.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,7 +41,8 @@ _IN_CACHE: Final = 0.98  # latency of reads in an SLC cache / of fast ones elsew
 _SOME: Final = 0.05  # of the reads
 _FAST: Final = 0.1
 _SLOW: Final = 0.9
-_UNIFORM: Final = 1.05  # slow / fast, at most
+_SLOWEST: Final = 0.98
+_UNIFORM: Final = 1.02  # slow / fast, at most
 _NO_FLASH: Final = 1.05  # latency of reads from flash / of trimmed blocks, at least
 _BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
@@ -216,8 +218,14 @@ class Gauged:
 
     @cached_property
     def misses_map(self) -> bool:
-        """Whether the map does not fit into the drive's memory, so that it may be written, too."""
-        return self._single_reads("anywhere").mean > _MISSES * self._single_reads("near").mean
+        """Whether the map does not fit into the drive's memory, so that it may be written, too.
+
+        Then reads all over the region are slower, or at least some of them are.
+        """
+        anywhere, near = map(self._single_reads, ("anywhere", "near"))
+        slow = _MISSES * near.quantile(_SLOWEST)
+        is_some = anywhere.share_between(slow, math.inf) > _SOME
+        return is_some or anywhere.mean > _MISSES * near.mean
 
     @cached_property
     def writes_cache(self) -> bool | None:
