@@ -101,7 +101,12 @@ def test_known_garbage_is_enough_if_there_is_no_cycle_and_nothing_adds_to_the_co
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gauges = {"garbage": garbage_of_an_eighth(rate=1 / 10)}
-    for cycles in ((), (NEITHER,)):
+    near = _cycle(costs=(8.0, 9.5))  # by which WAF is about 4.3
+    far = _found(monkeypatch, NEITHER, **gauges)
+    assert far.bracket is None
+    assert "did not change" in far.why
+    for cycles in ((), (near,), (near, NEITHER)):
+        assert not any(cycle.may_be_collection for cycle in cycles)
         found = _found(monkeypatch, *cycles, **gauges)
         assert found.bracket is not None
         assert found.bracket.value == pytest.approx(4.0)

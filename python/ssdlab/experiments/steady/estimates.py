@@ -235,8 +235,9 @@ def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
         return Estimate(None, "the link, the host or the controller may limit the steady rate")
     if gauged.garbage == AT_RANDOM:
         return _waf_at_random(gauged, hidden)
-    found = [cycle for cycle in cycles(gauged) if cycle.may_be_collection]
-    return _by_cycles(gauged, found) if found else _by_garbage(gauged)
+    every = cycles(gauged)
+    found = [cycle for cycle in every if cycle.may_be_collection]
+    return _by_cycles(gauged, found) if found else _by_garbage(gauged, every)
 
 
 def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
@@ -256,12 +257,18 @@ def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
     return _with_added(gauged, within, why)
 
 
-def _by_garbage(gauged: Gauged) -> Estimate:
-    """WAF by known garbage alone, if nothing else is known to add to the cost of a write."""
+def _by_garbage(gauged: Gauged, unlike: Sequence[Cycle]) -> Estimate:
+    """WAF by known garbage alone, if nothing else is known to add to the cost of a write.
+
+    It must be near that of cycles in which the cost does not decline as WAF does, if there are any.
+    """
     may_add = gauged.may_write_cache or gauged.misses_map or gauged.unit != 1
     if may_add or not isinstance(gauged.garbage, Garbage):
         return Estimate(None, _UNLIKE)
     waf = _waf_by(gauged, gauged.garbage)
+    others = [each.waf_of(1 / gauged.steady).high for each in unlike]
+    if others and not any(same(waf, other) for other in others):
+        return Estimate(None, _UNLIKE)
     why = (
         f"a steady write costs {waf / gauged.garbage.waf:.3g} times as much as one that collects "
         f"superblocks with {gauged.garbage.trimmed:.3g} of their data invalid"
