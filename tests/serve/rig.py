@@ -143,15 +143,18 @@ def need(*tools: str, root: bool = False) -> None:
 
 def make_file_system(*command: str) -> None:
     """Runs a `mkfs`, which may examine the mounts of other tests."""
-    done = run_beside_fuse(command, timeout=2 * PATIENCE_S)
+    done = run_beside_fuse(command, timeout=2 * PATIENCE_S, env=_environment())
     if done.returncode:
         pytest.fail(f"{shlex.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}")
 
 
+def _environment() -> dict[str, str]:
+    """With the programs of root, and the distribution's first: nbdsh needs its python3."""
+    return {**os.environ, "PATH": f"/usr/bin:{os.environ['PATH']}:/usr/sbin:/sbin"}
+
+
 def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Runs a program; a failure shows its output."""
-    # /usr/bin first: nbdsh uses the first python3 in PATH, and needs the distribution's.
-    path = f"/usr/bin:{os.environ['PATH']}:/usr/sbin:/sbin"
     done = subprocess.run(
         command,
         capture_output=True,
@@ -159,7 +162,7 @@ def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         errors="replace",  # without `file`, nbdinfo 1.14 prints random bytes as the content
         check=False,
         timeout=2 * PATIENCE_S,
-        env={**os.environ, "PATH": path},
+        env=_environment(),
     )
     if check and done.returncode:
         pytest.fail(f"{shlex.join(command)}: {done.returncode}\n{done.stdout}\n{done.stderr}")

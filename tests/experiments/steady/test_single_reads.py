@@ -83,3 +83,11 @@ def test_reads_all_over_the_region_are_slower_if_the_map_is_not_in_memory(
     monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
     gauged = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
     assert gauged.misses_map is misses
+
+
+def test_a_longer_mean_shows_a_map_that_is_not_in_memory_if_pages_differ_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads = {"anywhere": _reads(100.0, 120.0), "near": _reads(80.0, 120.0)}
+    monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
+    assert Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0).misses_map

@@ -101,7 +101,7 @@ def test_known_garbage_is_enough_if_there_is_no_cycle_and_nothing_adds_to_the_co
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gauges = {"garbage": garbage_of_an_eighth(rate=1 / 10)}
-    near = _cycle(costs=(8.0, 9.5))  # by which WAF is about 4.3
+    near = _cycle(costs=(8.0, 9.5))  # shows a WAF of 4.3
     far = _found(monkeypatch, NEITHER, **gauges)
     assert far.bracket is None
     assert "did not change" in far.why

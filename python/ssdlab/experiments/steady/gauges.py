@@ -42,7 +42,7 @@ from ssdlab.units import format_size
 READ_DEPTH: Final = 256
 _NEAR: Final = 4 * MIB
 """An area whose map fits into the memory of any drive."""
-SINGLE_READS: Final = 512
+_SINGLE_READS: Final = 512
 LARGE_BLOCK: Final = 64 * KIB
 """A multiple of the mapping unit of any drive that takes blocks of 4 KiB."""
 _UNITS: Final = UNITS[:3]
@@ -147,7 +147,7 @@ def _single_reads(session: RunSession, plan: Plan, case: str, start: int, size: 
         offset_bytes=start,
         length_bytes=min(size, plan.region - start),
         block_bytes=BLOCK,
-        amount_bytes=SINGLE_READS * BLOCK,
+        amount_bytes=_SINGLE_READS * BLOCK,
         seed=plan.seed,
     )
     session.run(Step("gauge", "gauge: reads, one at a time", "read", case=f"{case} read"), job)
