@@ -28,6 +28,7 @@ from ssdlab.units import parse_size
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "attached"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "heal" / "support"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "serve"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "fixtures"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "serve" / "crashes"))
 
 import crash_images

@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "serve"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "fixtures"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "power_cuts"))
 
 from director import METHODS, CutOptions

@@ -26,6 +26,7 @@ from ssdlab.device import ServeOptions, serve
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "attached"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "serve"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "fixtures"))
 
 from cuts import cut_once, examine, kill_once, make
 from heal_rig import MKFS, Rig, Tally
