@@ -168,7 +168,7 @@ pub(super) fn check_buffer(
 impl Profile {
     /// The same drive with another capacity, and the same spare, dies, pages and times.
     ///
-    /// It has fewer blocks per plane and a smaller SLC cache. If fewer than 128 superblocks would
+    /// It has fewer blocks per plane, a smaller SLC cache and less memory for the map. If fewer than 128 superblocks would
     /// be left, blocks get smaller instead, and their erase time in proportion, so that the erase
     /// time per byte stays.
     ///
@@ -180,13 +180,16 @@ impl Profile {
         let flash = capacity as f64 / (1.0 - spare);
         let superblocks = flash / self.geometry.superblock_bytes() as f64;
         while superblocks * f64::from(shrink(&scaled, self)) < SUPERBLOCKS_SCALED_MIN as f64
-            && can_halve(&scaled.geometry)
+            && can_halve(&scaled)
         {
             scaled.geometry.pages_per_block /= 2;
             scaled.timing.erase = ssdlab_time::Nanos::new(scaled.timing.erase.get() / 2);
         }
+        let ratio = capacity as f64 / self.capacity as f64;
+        if scaled.map_cache > 0 {
+            scaled.map_cache = ((scaled.map_cache as f64 * ratio) as u64).max(1);
+        }
         if let Some(slc) = &mut scaled.slc {
-            let ratio = capacity as f64 / self.capacity as f64;
             slc.size = ((slc.size as f64 * ratio) as u64).max(1);
             slc.check(&scaled.geometry)?;
         }
@@ -208,10 +211,13 @@ fn shrink(scaled: &Profile, full: &Profile) -> u32 {
     full.geometry.pages_per_block / scaled.geometry.pages_per_block
 }
 
-fn can_halve(geometry: &Geometry) -> bool {
-    let half = geometry.pages_per_block / 2;
-    let die_units = geometry.multi_page_units() * half;
-    half >= 2
+/// Whether blocks of half the size hold whole chunks, and a page at one bit per cell.
+fn can_halve(profile: &Profile) -> bool {
+    let geometry = &profile.geometry;
+    let half = Geometry { pages_per_block: geometry.pages_per_block / 2, ..geometry.clone() };
+    let die_units = half.multi_page_units() * half.pages_per_block;
+    half.pages_per_block >= 2
         && geometry.pages_per_block.is_multiple_of(2)
         && die_units.is_multiple_of(geometry.chunk_units)
+        && profile.slc.as_ref().is_none_or(|slc| slc.check(&half).is_ok())
 }

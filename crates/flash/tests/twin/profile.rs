@@ -232,6 +232,36 @@ fn a_scaled_profile_keeps_spare_and_erase_time_per_page() {
     assert!(full.scaled_to(1 << 20).is_err(), "1 MiB leaves no spare superblocks");
 }
 
+#[test]
+fn a_scaled_profile_has_memory_for_the_same_share_of_its_map() {
+    let full = "capacity = \"512 GB\"";
+    let text = PROFILE
+        .replace("capacity = \"64 MiB\"", full)
+        .replace("pages_per_block = 16", "pages_per_block = 768")
+        .replace("[ftl]", "[ftl]\nmap_cache = \"200 MB\"");
+    let full = Profile::from_toml(&text).unwrap();
+    assert_eq!(full.map_cache, 200_000_000);
+    assert_eq!(
+        full.scaled_to(1 << 30).unwrap().map_cache,
+        200_000_000 / 512 * (1 << 30) / 1_000_000_000
+    );
+}
+
+#[test]
+fn blocks_are_not_halved_below_what_a_cache_of_one_bit_per_cell_needs() {
+    let text = PROFILE
+        .replace("capacity = \"64 MiB\"", "capacity = \"512 GB\"")
+        .replace("pages_per_block = 16", "pages_per_block = 1024");
+    let cached =
+        format!("{text}\n[slc]\nsize = \"20 GB\"\nbits_per_cell = 16\nprogram = \"99 us\"\n");
+    let pages = |text: &str| {
+        let full = Profile::from_toml(text).unwrap();
+        full.scaled_to(64 << 20).unwrap().geometry.pages_per_block
+    };
+    assert!(pages(&text) < 16, "{}", pages(&text));
+    assert_eq!(pages(&cached), 16);
+}
+
 /// Sections that the small profile does not have.
 const MORE_SECTIONS: &str = r#"
 [slc]
