@@ -11,6 +11,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from msgspec.structs import replace as replace_job
 
 from known_twins import KnownTwin
 from random_drives import random_drive
@@ -110,6 +111,21 @@ def test_buffer_and_cache_are_found_within_10_percent(name: str) -> None:
     assert _number(conclusion, "buffer_mib") == pytest.approx(_mib(twin.buffer), rel=0.1)
     assert _number(conclusion, "slc_mib") == pytest.approx(CACHE / MIB, rel=0.1)
     assert "SLC cache" in conclusion.verdict
+
+
+@pytest.mark.parametrize(("dies", "buffer"), [(32, "1 MiB"), (24, "1 MiB"), (24, "2 MiB")])
+def test_the_sustained_rate_is_that_of_all_later_writes_and_not_of_the_first_programs(
+    dies: int, buffer: str
+) -> None:
+    twin = replace(SMALL, dies=dies, buffer=buffer, link="12000 MiB/s", planes=2)
+    drive = open_twin("known", twin.text)
+    job = Job(
+        op="write", length_bytes=SIZE, block_bytes=BLOCK, amount_bytes=SIZE, queue_depth=DEPTH
+    )
+    run_job(drive, job)
+    again = run_job(drive, replace_job(job, offset_bytes=SIZE))
+    sustained = _number(_measured(twin), "lasting_mib_per_s")
+    assert sustained == pytest.approx(again.bytes / MIB / again.seconds, rel=0.03)
 
 
 @pytest.mark.parametrize("name", ["static", "dynamic"])

@@ -40,6 +40,7 @@ from ssdlab.stats.rate_drops import (
     RateDrop,
     first_drop,
     last_drop,
+    rate_after,
     rate_drops,
     steepness,
 )
@@ -197,9 +198,15 @@ def _findings(
             last.before / MIB, "MiB/s", None, None, "the rate before the last drop"
         ),
         "lasting_mib_per_s": Finding(
-            last.after / MIB, "MiB/s", None, None, "the rate after the last drop"
+            _lasting(first, last) / MIB, "MiB/s", None, None, "the mean rate after the last drop"
         ),
     }
+
+
+def _lasting(first: WritePass, last: RateDrop) -> float:
+    """The mean rate after the drop: that of the first programs alone may be far lower."""
+    mean = rate_after([(first.curve, last)])
+    return last.after if mean is None else mean
 
 
 def _bounded(sizes: _Sizes, written: float, most: float) -> _Sizes:
