@@ -44,6 +44,7 @@ from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.trim import measure_twin as trim
 from ssdlab.experiments.trim import twin_analysis as trim_analysis
 from ssdlab.experiments.trim.plan import Plan as TrimPlan
+from ssdlab.fit.direct_estimates import MAP_ENTRY_BYTES
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import RunSession
@@ -51,6 +52,7 @@ from ssdlab.target import Directory
 
 EXACT, UNDETERMINED, WRONG = "exact", "undetermined", "wrong"
 TOLERANCE: Final = 0.10
+MISSES_TOLERANCE: Final = 5.0
 SETTLE_S: Final = 3.0
 RATE_LEAST: Final = 1.0
 PROBABILITY_LEAST: Final = 0.001
@@ -115,7 +117,26 @@ def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
         truths.append((spare + truths[1]) / 2)
         either = [grade(hidden, each, 0.15) for each in truths]
         scores["hidden_spare"] = next((s for s in either if s[0] != WRONG), either[0])
+        scores["mapping_unit"] = grade(findings["mapping_unit_kib"], _mapping_unit_kib(drive), 0.0)
+        scores["map_misses"] = _grade_misses(drive, findings["map_misses"])
     return scores
+
+
+def _mapping_unit_kib(drive: RandomDrive) -> float:
+    return float(drive.get("ftl.mapping_unit").split()[0])
+
+
+def _grade_misses(drive: RandomDrive, finding: Finding) -> Score:
+    """The grade of the share of reads that load a part of the map: exact within 5 points."""
+    memory, units = drive.get("ftl.map_cache"), drive.describe()["capacity_bytes"] / 1024
+    truth = 0.0
+    if memory is not None:
+        whole_kib = MAP_ENTRY_BYTES * units / _mapping_unit_kib(drive) / 1024
+        truth = max(0.0, 100 * (1 - float(memory.split()[0]) / whole_kib))
+    if not isinstance(finding.value, float):
+        return UNDETERMINED, finding.why
+    is_near = abs(finding.value - truth) <= MISSES_TOLERANCE
+    return EXACT if is_near else WRONG, f"{finding.value}, truth {truth:.3g}"
 
 
 def _usable(drive: RandomDrive, capacity: int) -> tuple[float, float]:

@@ -91,3 +91,31 @@ def test_a_longer_mean_shows_a_map_that_is_not_in_memory_if_pages_differ_more(
     reads = {"anywhere": _reads(100.0, 120.0), "near": _reads(80.0, 120.0)}
     monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
     assert Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0).misses_map
+
+
+@pytest.mark.parametrize(
+    ("anywhere", "near", "percent"),
+    [
+        ([100.0] * 400 + [170.0] * 112, [100.0], (21.9, 18.2, 25.5)),
+        ([100.0] * 512, [100.0], (0.0, 0.0, 5.0)),
+        ([170.0] * 512, [100.0], (100.0, 100.0, 100.0)),
+        # Reads near each other differ by as much as a look-up takes.
+        ([100.0, 160.0, 230.0] * 170, [100.0, 160.0], None),
+        # All are slower, but none more than the slowest of those.
+        ([130.0] * 512, [100.0] * 9 + [130.0], None),
+    ],
+)
+def test_the_share_of_reads_that_load_a_part_of_the_map(
+    anywhere: list[float],
+    near: list[float],
+    percent: tuple[float, float, float] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads = {"anywhere": _reads(*anywhere), "near": _reads(*near)}
+    monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
+    found = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0).map_misses
+    if percent is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert [100 * share for share in found] == pytest.approx(percent, abs=0.05)

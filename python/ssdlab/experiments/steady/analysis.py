@@ -23,14 +23,23 @@ from ssdlab.analysis.write_rounds import (
     rows,
     waf_between,
 )
-from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, reportable, waf
+from ssdlab.experiments.steady.estimates import (
+    GAUGES,
+    UNIT,
+    Estimate,
+    hidden_flash,
+    reportable,
+    waf,
+)
 from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
+from ssdlab.experiments.steady.rates import SAME
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import RateDrop, last_drop
 from ssdlab.stats.steady import FLASH_ROUNDS, WINDOW, Progress, Rule, Verdict, evaluate
 from ssdlab.units import format_size
 
+KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 _FALL_WITHIN: Final = 2.0  # regions: no drive hides more than twice its visible flash
 _NOT_STEADY: Final = Estimate(None, "the rate is not steady")
@@ -184,7 +193,12 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     is_shown = gauged.is_complete and isinstance(gauged.garbage, Garbage)
     hidden = Estimate(None, reason) if reason and not is_shown else hidden_flash(gauged)
     curve = _finding(waf(gauged, hidden) if part.verdict.steady else _NOT_STEADY, "")
-    findings = {"waf": _counted_waf(evidence, part) or curve, "waf_curve": curve}
+    findings = {
+        "waf": _counted_waf(evidence, part) or curve,
+        "waf_curve": curve,
+        "mapping_unit_kib": _mapping_unit(gauged, part.block),
+        "map_misses": _map_misses(gauged),
+    }
     hidden = reportable(hidden, scope)
     if hidden.bracket is None:
         unknown = Finding(None, "%", None, None, hidden.why)
@@ -200,8 +214,34 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
         **findings,
         "hidden_spare": Finding(percent[0], "%", percent[1], percent[2], why),
         "overprovisioning": Finding(over[0], "%", over[1], over[2], visible),
-        **({} if fall is None else _fresh(fall, part)),
+        **({} if fall is None or fall.at < SAME * gauged.buffer else _fresh(fall, part)),
     }
+
+
+def _mapping_unit(gauged: Gauged, block: float) -> Finding:
+    """The mapping unit, if it is not smaller than a block of `block` bytes."""
+    if not gauged.is_complete:
+        return Finding(None, "KiB", None, None, GAUGES)
+    if gauged.unit is None:
+        return Finding(None, "KiB", None, None, UNIT)
+    size = gauged.unit * block / KIB
+    why = "a smaller write at random takes up a whole one"
+    if gauged.unit == 1:
+        return Finding(size, "KiB", None, size, "or less: it is not larger than the writes")
+    return Finding(size, "KiB", size, size, why)
+
+
+def _map_misses(gauged: Gauged) -> Finding:
+    """The share of reads all over the region that first load a part of the map."""
+    if not (gauged.is_complete and gauged.has_single_reads):
+        return Finding(None, "%", None, None, GAUGES)
+    found = gauged.map_misses
+    if found is None:
+        why = "reads of an area whose map fits into memory differ as much as loading it takes"
+        return Finding(None, "%", None, None, why)
+    why = "of reads all over the region were slower than those within 4 MiB, whose map fits"
+    value, low, high = (100 * share for share in found)
+    return Finding(value, "%", max(0.0, low), high, why)
 
 
 def _fresh(fall: RateDrop, part: Part) -> dict[str, Finding]:
@@ -296,6 +336,7 @@ def _sentence(part: Part, findings: dict[str, Finding], caveat: str) -> str:
             f"A steady state was not attained; the last {WINDOW} rounds had {rate}{versus_fresh}"
         )
     counted, spare, gain = (findings.get(name) for name in ("waf", "hidden_spare", "spare_gain"))
+    misses = findings.get("map_misses")
     more = []
     if counted is not None and isinstance(counted.value, float):
         more.append(f"write amplification {counted.value:.3g}")
@@ -303,6 +344,10 @@ def _sentence(part: Part, findings: dict[str, Finding], caveat: str) -> str:
         more.append(f"{spare.value:.3g} % of the flash is effective spare")
     if gain is not None and isinstance(gain.value, float):
         more.append(f"{gain.value:.3g} times that rate with the most spare")
+    if misses is not None and isinstance(misses.value, float) and misses.value > 0:
+        more.append(
+            f"{misses.value:.0f} % of reads all over the region first load a part of the map"
+        )
     return "; ".join((start, *more)) + "."
 
 

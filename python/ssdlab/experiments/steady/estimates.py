@@ -28,7 +28,7 @@ free, and more if an SLC cache borrows free ones."""
 _HIDDEN_MOST: Final = 1.0  # hidden / visible flash
 _FOLDED: Final = 0.4
 """Folding an SLC cache of two bits per cell halves the rate of direct writes, at most."""
-_UNIT: Final = (
+UNIT: Final = (
     "the rates of large writes, of writes in order and of writes at random do not show how many "
     "mapping units a write takes up"
 )
@@ -48,7 +48,7 @@ _FLAT: Final = 1.15
 _NO_CHOICE: Final = (
     "no choice of victims has the WAF of the first cycle of collection with that much of it"
 )
-_GAUGES: Final = (
+GAUGES: Final = (
     "not all gauges were measured: they need random writes to a whole drive that can be trimmed"
 )
 _UNLIKE: Final = (
@@ -159,7 +159,7 @@ def _hidden_by_fall(gauged: Gauged) -> Estimate:
     """`hidden_flash`, by the last fall of the rate of the rounds, or of large writes after them."""
     fall, large, unit = gauged.fall, gauged.large_fall, gauged.unit
     if fall is None or unit is None:
-        return Estimate(None, _UNIT if fall else "the rate did not fall within 2 times the region")
+        return Estimate(None, UNIT if fall else "the rate did not fall within 2 times the region")
     if unit * fall.after > gauged.direct:
         return Estimate(None, "after the rate fell, it was still that of writes without relocation")
     why = _fell("after the fill", fall.before, fall.after)
@@ -230,7 +230,7 @@ def _estimate(at: Bracket, taken: Bracket, reserve: float, why: str) -> Estimate
 def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
     """WAF from the cost of a steady write, relative to those of the first cycle of collection."""
     if not gauged.is_complete or not gauged.has_single_reads:
-        return Estimate(None, _GAUGES)
+        return Estimate(None, GAUGES)
     if gauged.is_steady_limited:
         return Estimate(None, "the link, the host or the controller may limit the steady rate")
     if gauged.garbage == AT_RANDOM:
@@ -243,7 +243,7 @@ def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
 def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
     sure = [cycle for cycle in found if cycle.is_collection]
     if gauged.unit is None and not sure:
-        return Estimate(None, _UNIT)
+        return Estimate(None, UNIT)
     found = sure if gauged.unit is not None and sure else found
     bounds = [cycle.waf_of(1 / gauged.steady) for cycle in found]
     within = _sure(gauged, bounds) if sure else _agreed(gauged, bounds)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from ssdlab.analysis.evidence import Evidence
+from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.analysis.write_rounds import intervals, progress
 from ssdlab.experiments.steady.garbage import Garbage, known_garbage
 from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, rate_between, same, settled
@@ -39,6 +40,8 @@ _BUFFER_UNSEEN: Final = 64 * MIB
 _MISSES: Final = 1.07  # latency of reads anywhere / of those near each other, at least
 _IN_CACHE: Final = 0.98  # latency of reads in an SLC cache / of fast ones elsewhere, at most
 _SOME: Final = 0.05  # of the reads
+_ALIKE: Final = 1.5  # slow / fast reads whose map is in memory, at most
+_CERTAIN: Final = 2.0  # standard deviations
 _FAST: Final = 0.1
 _SLOW: Final = 0.9
 _SLOWEST: Final = 0.98
@@ -223,9 +226,28 @@ class Gauged:
         Then reads all over the region are slower, or at least some of them are.
         """
         anywhere, near = map(self._single_reads, ("anywhere", "near"))
-        slow = _MISSES * near.quantile(_SLOWEST)
-        is_some = anywhere.share_between(slow, math.inf) > _SOME
-        return is_some or anywhere.mean > _MISSES * near.mean
+        return self._slow_share > _SOME or anywhere.mean > _MISSES * near.mean
+
+    @cached_property
+    def _slow_share(self) -> float:
+        """Of the reads anywhere, the share that is slower than all near each other."""
+        anywhere, near = map(self._single_reads, ("anywhere", "near"))
+        return anywhere.share_between(_MISSES * near.quantile(_SLOWEST), math.inf)
+
+    @property
+    def map_misses(self) -> Bracket | None:
+        """The share of reads all over the region that first read a part of the map from flash.
+
+        None if it is not known, because other reads differ by as much as that takes.
+        """
+        if not self.misses_map:
+            return Bracket(0.0, 0.0, _SOME)
+        near, share = self._single_reads("near"), self._slow_share
+        if share < _SOME or near.quantile(_SLOWEST) > _ALIKE * near.quantile(_FAST):
+            return None
+        reads = self._single_reads("anywhere").counts.sum()
+        error = _CERTAIN * math.sqrt(share * (1 - share) / reads)
+        return Bracket(share, share - error, share + error)
 
     @cached_property
     def writes_cache(self) -> bool | None:

@@ -202,6 +202,8 @@ _FINDINGS: Final = {
     "hidden_spare": "Effective spare (hidden / all)",
     "overprovisioning": "Overprovisioning (hidden / visible)",
     "fresh_iops": "Fresh rate",
+    "mapping_unit_kib": "Mapping unit",
+    "map_misses": "Reads that first load a part of the map",
     "spare_gain": "Gain with the most spare",
 }
 _PARAMETERS: Final = {
