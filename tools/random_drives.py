@@ -45,7 +45,10 @@ class RandomDrive:
 
     def without(self, section: str) -> RandomDrive:
         """The same drive without a section of its profile, such as `slc`."""
-        values = {name: keys for name, keys in self.values.items() if name != section}
+        return self.with_values({name: k for name, k in self.values.items() if name != section})
+
+    def with_values(self, values: dict[str, dict[str, Any]]) -> RandomDrive:
+        """A drive of the same seed and noise with these sections."""
         return RandomDrive(self.seed, _toml(values), values, self.noise)
 
     def describe(self) -> dict[str, Any]:

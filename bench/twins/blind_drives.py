@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
-import random_drives
-from ssdlab import Cache, profiles
-from ssdlab.device import Job, Outcome, describe_twin
+from random_drives import NoisyDrive, RandomDrive, random_drive
+from ssdlab import Cache
+from ssdlab.device import Drive, Job, Outcome, describe_twin, open_twin
 from ssdlab.errors import TargetError
 from ssdlab.experiments.cache import analysis as cache_analysis
 from ssdlab.experiments.cache import measure as cache
@@ -30,13 +30,15 @@ from ssdlab.fit.ageing import AgeingRow, twin_seconds
 from ssdlab.fit.measurement import Measurement, measured_cells
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
 from ssdlab.fit.results import FitInput
-from ssdlab.profiles.toml_edit import set_value
-from ssdlab.runner.session import Step
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.session import RunSession, Step
 
 WRITTEN: Final = (50.0, 200.0, 800.0, 4000.0)
-PROFILE: Final = "toshiba-xg5"
 DRIVE_BYTES: Final = 512_000_000_000
-"""Capacity of that profile; the drives are its twins, scaled to `CAPACITY`."""
+"""Capacity of the drives; their twins are scaled to `CAPACITY`."""
+_ODD_BITS: Final = 4
+"""Of the pages of a block, that remain after all halvings."""
+_NEXT: Final = 1_000_000
 MORE_SPARE: Final = 0.2
 MIX_BYTES: Final = 192 * MIB
 
@@ -49,52 +51,31 @@ class MeasuredTwin:
     results: FitInput
 
 
-def draw_profile(stream: random.Random) -> str:
-    """A random profile that makes a twin of the candidates' capacity."""
+def draw_drive(seed: int) -> RandomDrive:
+    """The random drive of this seed, or of a later one if that cannot be scaled to `CAPACITY`."""
     while True:
-        text = profiles.load(PROFILE)
-        for key, value in _random_values(stream).items():
-            text = set_value(text, key, value)
+        drive = _with_even_blocks(random_drive(seed, DRIVE_BYTES))
         try:
-            describe_twin("box", text, CAPACITY)
-        except TargetError:  # a chunk that is no multiple of a page, or too small a buffer
-            continue
-        return text
+            describe_twin("box", drive.profile, CAPACITY)
+        except TargetError:  # for example too few superblocks
+            seed += _NEXT
+        else:
+            return drive
 
 
-def _random_values(stream: random.Random) -> dict[str, Any]:
-    read, protected = stream.uniform(30, 100), stream.random() < 0.3
-    link = stream.uniform(550, 3400)
-    flash = {
-        "channels": stream.choice((2, 4, 8)),
-        "dies_per_channel": stream.choice((1, 2, 4)),
-        "planes": stream.choice((1, 2, 4)),
-        "page": f"{stream.choice((4, 8, 16, 32))} KiB",
-        "read": [f"{read * share:.2f} us" for share in (0.8, 1.0, 1.2)],
-        "program": f"{stream.uniform(250, 1600):.0f} us",
-        "pages_per_block": stream.choice((256, 384, 512, 768, 1152)),
-    }
-    slc: dict[str, Any] = {}
-    if stream.random() < 0.6:
-        slc = random_drives.draw_slc(stream, DRIVE_BYTES, 3, flash, link)
-    return {
-        **{f"flash.{key}": value for key, value in flash.items()},
-        **{f"slc.{key}": value for key, value in slc.items()},
-        "ftl.chunk": stream.choice(("16 KiB", "32 KiB", "64 KiB", "128 KiB")),
-        "ftl.spare": round(stream.uniform(0.06, 0.3), 4),
-        "ftl.read_ahead": stream.choice((None, "256 KiB")),
-        "ftl.read_portion": None,
-        "ftl.read_portions": None,
-        "link.bandwidth": f"{link:.0f} MB/s",
-        "link.read_overhead": f"{stream.uniform(5, 60):.1f} us",
-        "link.write_overhead": f"{stream.uniform(3, 30):.1f} us",
-        "buffer.size": f"{stream.choice((4, 8, 16, 32))} MiB",
-        "buffer.power_loss_protection": protected,
-    }
+def _with_even_blocks(drive: RandomDrive) -> RandomDrive:
+    """The drive with blocks that scaling can halve."""
+    pages = drive.get("flash.pages_per_block")
+    halvings = pages.bit_length() - _ODD_BITS
+    pages = pages >> halvings << halvings
+    flash = {**drive.values["flash"], "pages_per_block": pages}
+    return drive.with_values({**drive.values, "flash": flash})
 
 
-def measure_twin(text: str, seed: int) -> MeasuredTwin:
-    """Runs all experiments, each on a new twin."""
+def measure_twin(drive: RandomDrive) -> MeasuredTwin:
+    """Runs all experiments, each on a new twin with the noise of its host."""
+    text, seed = drive.profile, drive.seed
+    interface = drive.get("drive.interface")
     tasks: list[tuple[str, Any, Any, Any]] = [
         ("stripe", stripe, stripe_analysis, stripe.Plan(256 * MIB, 2, 4096, seed)),
         ("split", split, split_analysis, split.Plan(64 * MIB, 3, seed=seed)),
@@ -105,16 +86,23 @@ def measure_twin(text: str, seed: int) -> MeasuredTwin:
     ]
     results = []
     for name, experiment, analysis, plan in tasks:
-        session = candidate_session(text)
+        session = _session(drive)
         experiment.measure(session, plan)
         conclusion = analysis.conclude(evidence_of(session, plan))
         rows = measured_cells(name, conclusion.measures)
         findings = conclusion.findings
-        parameters = {**plan.parameters(), "interface": "nvme", "drive_mib": CAPACITY / MIB}
+        parameters = {**plan.parameters(), "interface": interface, "drive_mib": CAPACITY / MIB}
         results.append(Measurement(name, "box", "box", rows, findings, parameters))
     row = AgeingRow("box", 4096.0, WRITTEN, (1.0,) * 5)
     row = AgeingRow("box", 4096.0, WRITTEN, tuple(twin_seconds(text, row, seed=seed)))
     return MeasuredTwin(text, FitInput(tuple(results), row, row))
+
+
+def _session(drive: RandomDrive) -> RunSession:
+    twin = open_twin("box", drive.profile, CAPACITY, seed=drive.seed)
+    noisy = cast(Drive, NoisyDrive(twin, drive.noise, random.Random(drive.seed)))
+    identity = {"kind": "twin", **describe_twin("box", drive.profile, CAPACITY)}
+    return RunSession(OpenTarget(noisy if drive.noise else twin, identity))
 
 
 def _cache_plan(seed: int) -> cache.Plan:

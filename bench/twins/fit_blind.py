@@ -2,9 +2,8 @@
 
     PYTHONPATH=tools python bench/twins/fit_blind.py [--drives 8] [--seed 1] [--start NAME]...
 
-Each drive is drawn at random (`blind_drives.draw_profile`): dies, planes, page, chunk, SLC cache
-(static, dynamic or none), spare, times, link, buffer, read-ahead, protection. It is measured at
-1 GiB by seven experiments, and fitted from each start profile with these results only. A fit is
+The drives are those of `tools/random_drives.py`, of 512 GB. Each is measured at 1 GiB by seven
+experiments, and fitted from each start profile with these results only. A fit is
 *recovered* if dies, chunk, spare and tR are within 10 %, or each that is not is reported as not
 determined. An interval covers the truth or not. Fragments, a mix of reads and writes, and the rate
 with more spare are predicted, not fitted.
@@ -14,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,7 +22,7 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 import numpy as np
-from blind_drives import draw_profile, measure_twin, predictions
+from blind_drives import draw_drive, measure_twin, predictions
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
@@ -40,6 +38,8 @@ GOALS: Final = ("dies", "chunk", "spare", "tR")
 RECOVERED, UNDETERMINED, WRONG = "recovered", "undetermined", "wrong"
 _TIMES: Final = ("flash.read", "flash.program", "slc.read", "slc.program")
 _OVERHEADS: Final = ("link.read_overhead", "link.write_overhead", "buffer.flush_overhead")
+REGISTER: Final = "flash.cache_register"
+_SHARES: Final = ("slc.size", "ftl.map_cache")
 _RATES: Final = ("link.bandwidth", "flash.channel_bandwidth")
 
 
@@ -87,7 +87,7 @@ def number(profile: str, key: str) -> float | None:
 
 
 def _number(profile: str, key: str, value: Any) -> float:
-    if key == "slc.size":
+    if key in _SHARES:
         return _share(profile, value)
     if key in (*_TIMES, *_OVERHEADS):
         times = value if isinstance(value, list) else [value]
@@ -145,8 +145,13 @@ def coverage(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str
             low = 0.0 if each.low is None else _share(fitted, each.low)
             covered[each.key] = low * 0.9995 <= share <= _share(fitted, each.high) * 1.0005
             continue
+        if each.key == REGISTER:  # absent: true
+            either = {end is not False for end in (each.low, each.high)}
+            covered[each.key] = (get_value(truth, each.key) is not False) in either
+            continue
         if each.low is None or each.high is None:  # absent
-            covered[each.key] = get_value(truth, each.key) in {each.low, each.high, each.value}
+            has = get_value(truth, each.key) is not None
+            covered[each.key] = has in {end is not None for end in (each.low, each.high)}
             continue
         try:
             true = _true_number(truth, each.key)
@@ -183,8 +188,8 @@ def errors(truth: Mapping[str, Mapping[str, float]], fitted: Any) -> dict[str, l
 
 def run_drive(seed: int, n: int, start: str) -> Score:
     """Draws and measures drive `n`, and fits it from a start profile."""
-    truth = draw_profile(random.Random(1000 * seed + n))
-    measured = measure_twin(truth, n)
+    drive = draw_drive(1000 * seed + n)
+    truth, measured = drive.profile, measure_twin(drive)
     predicted = predictions(truth, n)
     begin = time.process_time()
     fitted = fit(profiles.load(start), measured.results, "bench")

@@ -6,9 +6,9 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.fit.choices import Choice
-from ssdlab.fit.parameters import DIES_MAX, PAGE, search_space
-from ssdlab.profiles.toml_edit import get_value
+from ssdlab.fit.choices import Choice, Dies
+from ssdlab.fit.parameters import DIES_MAX, PAGE, search_space, within_overheads
+from ssdlab.profiles.toml_edit import get_value, set_value, set_values
 
 START = "toshiba-xg5"
 KNOWN = ("flash.dies_per_channel",)
@@ -59,3 +59,47 @@ def test_the_kind_of_cache_is_searched_only_if_there_is_one() -> None:
     assert "slc.mode" in {choice.key for choice in cached.choices}
     without = search_space(profiles.load(START), ("suite",))
     assert "slc.mode" not in {choice.key for choice in without.choices}
+
+
+@pytest.mark.parametrize(
+    ("fitting", "bounds"),
+    [((4,), (2.8, 5.7)), ((4, 8), (2.8, 11.3)), ((1,), (0.7, 1.4)), ((16,), (11.3, 22.6))],
+)
+def test_dies_that_are_searched_are_known_as_far_as_the_next_number_that_was_tried(
+    fitting: tuple[int, ...], bounds: tuple[float, float]
+) -> None:
+    assert Dies("flash.dies_per_channel", (1, 2, 4, 8, 16), (0.0,) * 5).bounds(fitting) == bounds
+
+
+@pytest.mark.parametrize(("unit", "size"), [("8 KiB", 50), ("16 KiB", 25), ("4 KiB", 100)])
+def test_another_mapping_unit_keeps_the_share_of_the_map_that_is_in_memory(
+    unit: str, size: int
+) -> None:
+    start = set_values(
+        profiles.load(START), {"ftl.mapping_unit": "4 KiB", "ftl.map_cache": "100 MiB"}
+    )
+    [choice] = [c for c in search_space(start, ("suite",)).choices if c.key == "ftl.mapping_unit"]
+    text = choice.apply(start, unit)
+    assert get_value(text, "ftl.mapping_unit") == unit
+    assert get_value(text, "ftl.map_cache") == f"{size << 20} B"
+    whole = set_value(start, "ftl.map_cache", None)
+    assert get_value(choice.apply(whole, unit), "ftl.map_cache") is None
+
+
+def test_a_page_of_a_choice_holds_the_largest_mapping_unit() -> None:
+    start = set_value(profiles.load(START), "ftl.mapping_unit", "16 KiB")
+    for size in ("16 KiB", "32 KiB", "128 KiB"):
+        describe_twin("box", _choice(PAGE, ("split",)).apply(start, size))
+
+
+def test_a_command_occupies_the_processor_no_longer_than_its_overhead() -> None:
+    start = set_values(
+        profiles.load(START), {"link.read_overhead": "10 us", "link.read_command": "3 us"}
+    )
+    assert within_overheads(start, {"link.read_overhead": "4 us"}) == {"link.read_overhead": "4 us"}
+    assert within_overheads(start, {"link.read_overhead": "2 us"}) == {
+        "link.read_overhead": "2 us",
+        "link.read_command": "2 us",
+    }
+    assert within_overheads(start, {"link.read_command": "30 us"}) == {"link.read_command": "10 us"}
+    assert within_overheads(profiles.load(START), {}) == {}

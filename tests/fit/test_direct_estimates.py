@@ -122,3 +122,33 @@ def test_a_table_is_removed_with_its_header() -> None:
     assert remove_table(text, "b") == "[a]\nx = 1\n\n[c]\nz = 3\n"
     assert remove_table(text, "c") == "[a]\nx = 1\n\n[b]\ny = 2  # two\n"
     assert remove_table(text, "d") == text
+
+
+def _misses(value: float | None, low: float | None, high: float | None) -> Measurement:
+    findings = {"map_misses": Finding(value, "%", low, high, "")}
+    return Measurement("steady", "", "box", findings=findings)
+
+
+def test_the_memory_for_the_map_is_the_share_of_reads_that_do_not_miss_it() -> None:
+    start = set_value(profiles.load("toshiba-xg5"), "ftl.mapping_unit", "8 KiB")
+    [estimate] = initial_estimates(start, [_misses(25.0, 20.0, 30.0)])
+    whole_kib = 512e9 / 8192 * 4 / 1024  # four bytes for each mapping unit
+    sizes = [float(str(size).removesuffix(" KiB")) for size in (estimate.value, estimate.low)]
+    assert sizes == pytest.approx([0.75 * whole_kib, 0.7 * whole_kib], rel=0.001)
+    assert estimate.determined
+    text = apply_estimates(start, [estimate], "test")
+    assert get_value(text, "ftl.map_cache") == estimate.value
+    [corrected] = corrected_estimates(
+        set_value(text, "ftl.mapping_unit", "4 KiB"), [_misses(25.0, 20.0, 30.0)]
+    )
+    assert float(corrected.value.removesuffix(" KiB")) == pytest.approx(1.5 * whole_kib, rel=0.001)
+
+
+def test_a_map_that_is_not_known_to_be_in_memory_changes_nothing() -> None:
+    start = profiles.load("toshiba-xg5")
+    assert list(initial_estimates(start, [_misses(None, None, None)])) == []
+    assert list(initial_estimates(start, [_misses(0.0, 0.0, 5.0)])) == []
+    small = set_value(start, "ftl.map_cache", "64 MiB")
+    [estimate] = initial_estimates(small, [_misses(0.0, 0.0, 5.0)])
+    assert (estimate.key, estimate.value) == ("ftl.map_cache", None)
+    assert get_value(apply_estimates(small, [estimate], "test"), "ftl.map_cache") is None

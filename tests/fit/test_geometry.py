@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.device import describe_twin
+from ssdlab.experiments.fsync import analysis as fsync_analysis
+from ssdlab.experiments.fsync import measure as fsync
 from ssdlab.experiments.split import analysis as split_analysis
 from ssdlab.experiments.split import measure as split
 from ssdlab.experiments.steady import analysis as steady_analysis
@@ -21,7 +24,7 @@ from ssdlab.fit.first_guess import guess
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.lasting import lasting_estimates
 from ssdlab.fit.measurement import Measurement, measured_cells
-from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of, with_whole_cache
+from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of, with_whole_caches
 from ssdlab.fit.parameters import PAGE, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
@@ -34,7 +37,10 @@ UNLIKE = {
     "flash.page": "8 KiB",
     "flash.read": "80 us",
     "flash.program": "600 us",
+    "flash.cache_register": False,
+    "flash.suspend": "30 us",
     "ftl.chunk": "32 KiB",
+    "ftl.mapping_unit": "8 KiB",
     "ftl.read_ahead": None,
     "ftl.read_portion": None,
     "ftl.read_portions": None,
@@ -67,6 +73,9 @@ def fitted() -> Fitted:
         _stripe(text),
         _measure(text, "split", (split, split_analysis), split.Plan(64 * MIB, 1, seed=5)),
         _measure(text, "suite", (suite, suite_analysis), suite.Plan(64 * MIB, 0.3, 1, 5)),
+        _measure(
+            text, "fsync", (fsync, fsync_analysis), fsync.Plan(32 * MIB, 0.2, 1, "unknown", 5)
+        ),
     )
     start = set_value(remove_table(profiles.load(START), "slc"), "buffer.size", "8 MiB")
     return fit(start, FitInput(results), "test")
@@ -82,6 +91,16 @@ def test_the_multi_plane_page_is_found_and_with_it_the_times_of_the_flash(fitted
     program = float(get_value(fitted.profile, "flash.program").split()[0])
     assert program == pytest.approx(600, rel=0.1)
     assert "flash.page" not in fitted.assumed
+
+
+def test_the_mapping_unit_and_what_reads_wait_for_are_found(fitted: Fitted) -> None:
+    found = {each.key: each for each in fitted.parameters}
+    assert found["ftl.mapping_unit"].value == "8 KiB"
+    assert found["flash.cache_register"].value is False
+    assert found["flash.suspend"].value == "20 us", "the only time that is tried"
+    assert found["flash.suspend"].start is None
+    for key in ("ftl.mapping_unit", "flash.cache_register", "flash.suspend"):
+        assert found[key].determined, key
 
 
 def test_the_channels_are_searched_and_those_of_the_drive_are_in_the_interval(
@@ -119,7 +138,7 @@ def test_tr_is_uncertain_by_its_page_types_if_a_chunk_has_several_pages(
 @pytest.mark.parametrize(("drive_mib", "cache_mib"), [(1024, 45), (500e9 / MIB, 1024)])
 def test_a_candidate_has_a_cache_as_large_as_the_drive(drive_mib: float, cache_mib: int) -> None:
     results = Measurement("suite", "", "box", parameters={"drive_mib": drive_mib})
-    text = with_whole_cache(profiles.load(START), results)
+    text = with_whole_caches(profiles.load(START), results)
     slc_mib = describe_twin("box", text, CAPACITY)["slc_bytes"] / MIB
     assert slc_mib == pytest.approx(cache_mib, rel=0.05)
 
@@ -129,18 +148,21 @@ def test_spare_behind_a_cache_comes_from_the_lasting_rate(
 ) -> None:
     monkeypatch.setattr("ssdlab.fit.lasting.SPARES", (0.13, 0.19, 0.28))
     monkeypatch.setattr("ssdlab.fit.lasting.REFINEMENTS", 1)
+    monkeypatch.setattr("ssdlab.fit.lasting.VICTIMS", ("greedy",))
     cache = {"slc.size": "32000 MiB", "slc.mode": "static", "slc.program": "150 us"}
     truth = set_values(_truth(), {**cache, "ftl.spare": 0.2})
     plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=3.0, seed=5)
     results = _measure(truth, "steady", (steady, steady_analysis), plan)
     assert [cell.name for cell in results.cells] == ["iops"] * 10
     start = set_value(truth, "ftl.spare", 0.07)
-    [spare, mode] = lasting_estimates(start, FitInput((results,)), ("static",))
+    results = replace(results, findings={})  # with the spare that `steady` found it would be known
+    found = {one.key: one for one in lasting_estimates(start, FitInput((results,)))}
+    spare, mode = found["ftl.spare"], found["slc.mode"]
     assert spare.value == pytest.approx(0.2, rel=0.1)
     assert spare.low < 0.2 < spare.high
     assert mode.value == "static"
     # The rates show the spare only as well as everything else is known.
-    [wide, _] = lasting_estimates(start, FitInput((results,)), ("static",), 100.0)
+    [wide, *_] = lasting_estimates(start, FitInput((results,)), 100.0)
     assert wide.low < spare.low
     assert wide.high > spare.high
     assert not wide.determined

@@ -49,14 +49,20 @@ def test_a_limit_that_no_longer_limits_has_no_upper_bound(monkeypatch: pytest.Mo
     assert not link.determined
 
 
-def test_a_number_with_two_values_that_fit_has_both_in_its_interval(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("to", "factor"), [(1.5, 2.0), (2.5, 4.0), (np.inf, 4.0)])
+def test_a_number_with_several_values_that_fit_has_all_in_its_interval(
+    to: float, factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    best = _solution(0.0, 0.05)
-    reached = _reach(lambda at: 5 * np.sin(np.pi * at / np.log(2)), best, monkeypatch)
+    """Factors of 2, 4 ... fit as well, as long as their logarithm to base 2 is below `to`."""
+
+    def residual(at: float) -> float:
+        doublings = at / np.log(2)
+        return 5 * float(np.sin(np.pi * doublings)) if abs(doublings) < to else 5.0
+
+    reached = _reach(residual, _solution(0.0, 0.05), monkeypatch)
     [link] = estimates(SearchSpace((LINK,), ()), [reached])
-    assert link.low == pytest.approx(0.5)
-    assert link.high == pytest.approx(2.0)
+    assert link.low == pytest.approx(1 / factor)
+    assert link.high == pytest.approx(factor)
 
 
 def test_a_better_point_on_the_way_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.units import parse_size
 
 KIB: Final = 1 << 10
+_LARGEST_UNIT: Final = 16 * KIB
+"""Of the mapping units that are tried: a page holds whole ones."""
 _PENALTY: Final = 0.5
 """Prior cost of a value that differs from the start profile's."""
 
@@ -33,6 +35,36 @@ class Choice:
     def apply(self, profile: str, value: Any, source: str = "") -> str:
         """The profile's text with these changes."""
         return set_values(profile, self.changes(profile, value), source)
+
+    def bounds(self, fitting: Sequence[Any]) -> tuple[Any, Any]:
+        """The interval of the number, if only these of the values fit, given in their order."""
+        return fitting[0], fitting[-1]
+
+
+class Dies(Choice):
+    """Dies of a channel: a drive may have a number of them that is not tried."""
+
+    def bounds(self, fitting: Sequence[Any]) -> tuple[Any, Any]:
+        """Half way to the next numbers that were tried and do not fit."""
+        below = max((value for value in self.values if value < fitting[0]), default=fitting[0] / 2)
+        above = min(
+            (value for value in self.values if value > fitting[-1]), default=2 * fitting[-1]
+        )
+        low, high = (float(below * fitting[0]) ** 0.5, float(above * fitting[-1]) ** 0.5)
+        return round(low, 1), round(high, 1)
+
+
+class MappingUnit(Choice):
+    """The mapping unit; memory for the map holds as much of it as before."""
+
+    def changes(self, profile: str, value: Any) -> dict[str, Any]:
+        """The unit, and the memory for the map if that is limited."""
+        size = get_value(profile, "ftl.map_cache")
+        if size is None or value is None:
+            return {self.key: value}
+        was = parse_size(str(get_value(profile, self.key) or "4 KiB"))
+        smaller = parse_size(str(size)) * was // parse_size(value)
+        return {self.key: value, "ftl.map_cache": f"{smaller} B"}
 
 
 class Channels(Choice):
@@ -60,7 +92,7 @@ class MultiPlanePage(Choice):
 
     def changes(self, profile: str, value: Any) -> dict[str, Any]:
         """Planes and page."""
-        size, unit = (parse_size(value), parse_size(_unit(profile)))
+        size, unit = parse_size(value), _LARGEST_UNIT
         planes = get_value(profile, "flash.planes") or 1
         if size % (planes * unit):
             planes = 1
@@ -69,10 +101,6 @@ class MultiPlanePage(Choice):
     def value_in(self, profile: str) -> Any:
         """The profile's multi-plane page."""
         return f"{_multi_plane_kib(profile)} KiB"
-
-
-def _unit(profile: str) -> str:
-    return str(get_value(profile, "ftl.mapping_unit") or "4 KiB")
 
 
 def _multi_plane_kib(profile: str) -> int:

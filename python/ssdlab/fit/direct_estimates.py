@@ -24,8 +24,14 @@ from ssdlab.units import parse_duration, parse_size
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 SLC: Final = "slc.size"
+MAPPING_UNIT: Final = "ftl.mapping_unit"
+MAP_CACHE: Final = "ftl.map_cache"
+MAP_ENTRY_BYTES: Final = 4
+"""Of the model, for each mapping unit."""
 DOUBLINGS_MAX: Final = 8
 """Maximum number of doublings of a buffer that cannot hold the open pages of all dies."""
+RESERVE: Final = 3.0
+"""Superblocks that collection and those being filled hold."""
 PROGRAM_MIN_US: Final = 30.0
 """The shortest program time of flash with one bit per cell."""
 DETERMINED_RATIO: Final = 1.25
@@ -54,8 +60,30 @@ def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[
         if measurement.number("slc_mib") == 0 and get_value(profile, SLC) is not None:
             yield _exact(SLC, None)
         yield from _slc(profile, measurement, drive_bytes(results))
+        if unit_kib := measurement.number("mapping_unit_kib"):
+            yield _exact(MAPPING_UNIT, f"{unit_kib:g} KiB")
+        yield from _map_cache(profile, measurement)
         if measurement.experiment == "fsync":
             yield from _write_cache(measurement.text("class") or "")
+
+
+def _map_cache(profile: str, results: Measurement) -> Iterator[Estimate]:
+    """Memory for the map: what misses it are reads of the rest, if they are all over the drive."""
+    finding, misses = results.findings.get("map_misses"), results.number("map_misses")
+    if finding is None or misses is None:
+        return
+    if misses == 0:
+        if get_value(profile, MAP_CACHE) is not None:
+            yield _exact(MAP_CACHE, None)
+        return
+    unit = int(KIB * (results.number("mapping_unit_kib") or 0))
+    unit = unit or parse_size(str(get_value(profile, MAPPING_UNIT) or "4 KiB"))
+    whole = MAP_ENTRY_BYTES * _capacity(profile) // unit
+    low, high = _interval(finding)
+    value, least, most = (
+        f"{max(1, round(whole * (1 - share / 100) / KIB))} KiB" for share in (misses, high, low)
+    )
+    yield Estimate(MAP_CACHE, value, least, most, (100 - low) <= DETERMINED_RATIO * (100 - high))
 
 
 def _write_cache(name: str) -> Iterator[Estimate]:
@@ -139,10 +167,11 @@ def corrected_estimates(profile: str, results: Sequence[Measurement]) -> list[Es
     """
     estimates: list[Estimate] = []
     for measurement in results:
-        if measurement.experiment == "steady" and get_value(profile, SLC) is None:
+        if measurement.experiment == "steady":
             estimates += _spare(profile, measurement)
         if measurement.experiment == "cache":
             estimates += _buffer(profile, measurement)
+        estimates += _map_cache(profile, measurement)
     return estimates
 
 
@@ -178,7 +207,7 @@ def _reserved_superblocks(profile: str) -> float:
     twin = describe_twin("the candidate", profile, CAPACITY)
     finding = measure_spare(profile).findings.get("hidden_spare")
     if finding is None or not isinstance(finding.value, float):
-        return 0.0
+        return RESERVE
     unseen = float(twin["flash_bytes"]) - CAPACITY / (1 - finding.value / 100)
     return max(0.0, unseen / float(twin["superblock_bytes"]))
 

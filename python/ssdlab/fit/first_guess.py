@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ssdlab.fit.measurement import Measurement
-from ssdlab.fit.parameters import LINK_MAX, SearchSpace
+from ssdlab.fit.parameters import LINK_MAX, SearchSpace, within_overheads
 from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.units import parse_size
 
@@ -29,6 +29,7 @@ def guess(profile: str, results: Sequence[Measurement], space: SearchSpace, sour
         **_reading(profile, rates),
         **_writing(profile, rates),
         **_flushing(rates),
+        **_commands(rates),
     }
     changes: dict[str, Any] = {}
     for scale in space.scales:
@@ -37,7 +38,7 @@ def guess(profile: str, results: Sequence[Measurement], space: SearchSpace, sour
             factor = (guesses[scale.key] + scale.offset) / (current + scale.offset)
             factor = min(max(factor, scale.low), scale.high)
             changes |= scale.changes(profile, factor)
-    return set_values(profile, changes, source)
+    return set_values(profile, within_overheads(profile, changes), source)
 
 
 def _reading(profile: str, rates: dict[str, Measurement]) -> dict[str, float]:
@@ -66,6 +67,16 @@ def _writing(profile: str, rates: dict[str, Measurement]) -> dict[str, float]:
         if rate:
             guesses[key] = _row_bytes(profile) / (rate * MIB)
     return guesses
+
+
+def _commands(rates: dict[str, Measurement]) -> dict[str, float]:
+    """Half of the time between commands at the highest rate: then something else limits it."""
+    found = {}
+    for op in ("read", "write"):
+        tests = [_of_suite(rates, f"random 4k x{depth}", op) for depth in (32, 64)]
+        if fastest := max((rate for rate in tests if rate is not None), default=0.0):
+            found[f"link.{op}_command"] = BLOCK / fastest / 2
+    return found
 
 
 def _flushing(rates: dict[str, Measurement]) -> dict[str, float]:

@@ -16,17 +16,23 @@ from ssdlab.fit.checks import Check, check_cells, check_findings, is_left_out, o
 from ssdlab.fit.direct_estimates import SLC, apply_estimates, corrected_estimates, initial_estimates
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
-from ssdlab.fit.lasting import MODES, lasting_estimates
+from ssdlab.fit.lasting import lasting_estimates
 from ssdlab.fit.objective import Floats, Objective
-from ssdlab.fit.parameters import DIES, PAGE, Estimate, SearchSpace, search_space
+from ssdlab.fit.parameters import (
+    DIES,
+    PAGE,
+    Estimate,
+    SearchSpace,
+    search_space,
+    within_overheads,
+)
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.search import Progress, search
 from ssdlab.fit.solving import Solution, candidate_profile
-from ssdlab.profiles.toml_edit import get_value, restore_value, set_value
+from ssdlab.profiles.toml_edit import get_value, restore_value, set_value, set_values
 from ssdlab.units import parse_duration
 
 DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
-MODE: Final = "slc.mode"
 UNCHANGED: Final = 0.01
 """If the logarithm of a factor is smaller, the profile's number and source stay unchanged."""
 ASSUMED: Final = (
@@ -162,8 +168,8 @@ def _estimates_of(
     applied = {key: one for key, one in direct.items() if key not in searched}
     text = apply_estimates(text, list(applied.values()), source)
     intervals = [_with_page_types(text, one) for one in _intervals(near)]
-    modes = [value for one in intervals if one.key == MODE for value in {one.low: 0, one.high: 0}]
-    lasting = lasting_estimates(text, fit_input, modes or MODES, found.solutions[0].excess)
+    is_known = any(one.key == "flash.program" and one.determined for one in intervals)
+    lasting = lasting_estimates(text, fit_input, found.solutions[0].excess, is_known=is_known)
     applied |= {one.key: one for one in lasting}
     text = apply_estimates(text, list(applied.values()), source)
     applied |= {one.key: one for one in found.by_rates if one.key not in searched}
@@ -336,7 +342,7 @@ def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source
     for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
         if abs(log_factor) < UNCHANGED:
             text = restore_value(text, profile, scale.key)
-    return text
+    return set_values(text, within_overheads(text, {}), source)
 
 
 def _with_units(found: _Searched, text: str, estimate: Estimate) -> Estimate:

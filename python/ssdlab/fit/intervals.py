@@ -32,7 +32,8 @@ _FLAT: Final = 0.5
 """A bound where the cost rises by less than this share of the drop is moved outward."""
 _DOUBLINGS: Final = 5
 _FAR: Final = math.log(2)
-"""A factor this far away is tried, too: a rate may have a limit there that explains it as well."""
+"""A factor this far away is tried, too: a rate may have a limit there that explains it as well. If
+it does, the factor may be even further away."""
 
 
 def drop_of(best: Solution) -> float:
@@ -104,10 +105,12 @@ class _Walk:
             if min(cost for cost, _ in here) > self.start_cost + _FLAT * drop_of(self.best):
                 break
             length *= 2
-        if length < _FAR <= room:
-            tried.append(self._cost(at + sign * _FAR * self._paths(n)[1]))
-            if tried[-1][0] < self.start_cost + drop_of(self.best):
-                length = _FAR
+        for far in (_FAR, 2 * _FAR, 4 * _FAR, room):
+            if length < far <= room:
+                tried.append(self._cost(at + sign * far * self._paths(n)[1]))
+                if not tried[-1][0] < self.start_cost + drop_of(self.best):
+                    break
+                length = far
         cost, point = min(tried, key=lambda one: one[0])
         return _Reached(min(length, room), cost, point)
 
@@ -135,7 +138,8 @@ def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Est
         values = [value for value in choice.values if value in {s.choices[n] for s in near}]
         if is_poor:
             values = list(choice.values)
-        yield Estimate(choice.key, best.choices[n], values[0], values[-1], len(values) == 1)
+        low, high = choice.bounds(values)
+        yield Estimate(choice.key, best.choices[n], low, high, low == high)
     least, most = space.bounds()
     for n, scale in enumerate(space.scales):
         shares = [np.sqrt(1 - (one.cost - best.cost) / drop) for one in near]

@@ -6,8 +6,8 @@ rounds depend on the spare, as everything else is fitted by now.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from ssdlab.errors import TargetError
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.steady.plan import QUICK_SETTLE_S
+from ssdlab.fit.direct_estimates import RESERVE
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, candidate_session, evidence_of
 from ssdlab.fit.parameters import Estimate
@@ -27,49 +28,51 @@ from ssdlab.profiles.toml_edit import get_value, set_values
 
 Floats = npt.NDArray[np.float64]
 MODES: Final = ("static", "dynamic")
+MODE: Final = "slc.mode"
+VICTIM: Final = "ftl.victim"
+VICTIMS: Final = ("greedy", "fifo", "random")
+"""The rules that are tried: with uniform writes the others collect as greedy does."""
+FOLDING: Final = "slc.folding"
+FOLDINGS: Final = (None, "while writing")
 DRIVE_WRITES: Final = 2.0
 SPARES: Final = (0.03, 0.06, 0.09, 0.14, 0.21, 0.3, 0.42)
 """The spares that are tried; the best is refined between its neighbours."""
 REFINEMENTS: Final = 2
 SIGMA: Final = 0.05
 """Standard deviation of the logarithm of a rate, most of it from the other numbers."""
-RESERVE: Final = 3
-"""Superblocks that collection and frontiers hold."""
 CHI2_95: Final = 3.84
 DETERMINED_RATIO: Final = 1.25
 
 
 @dataclass(frozen=True)
 class _Tried:
-    mode: str
+    rules: Mapping[str, str | None]
     spare: float
     cost: float
 
 
 def lasting_estimates(
-    profile: str, fit_input: FitInput, modes: Sequence[str] = MODES, excess: float = 1.0
+    profile: str,
+    fit_input: FitInput,
+    excess: float = 1.0,
+    *,
+    is_known: bool = True,
 ) -> Iterator[Estimate]:
-    """`ftl.spare` and `slc.mode`; nothing if `steady` shows the spare, or has no rates.
+    """`ftl.spare`, `ftl.victim`, `slc.mode` and `slc.folding`; nothing if `steady` has no rates.
 
-    `modes` are the kinds of cache that agree with the other results, `excess` is how badly those
-    are explained: chi squared per degree of freedom.
+    If `steady` shows the spare, only the others. `excess` is how badly the other results are
+    explained: chi squared per degree of freedom. `is_known`: the time of a program is. Otherwise
+    the spare may be any.
     """
     for results in fit_input.others:
         rates = _rates(results)
-        has_cache = get_value(profile, "slc.size") is not None
-        if (
-            results.experiment == "steady"
-            and len(rates)
-            and (has_cache or not _shows_spare(results))
-        ):
+        if results.experiment == "steady" and len(rates):
             if not any(fit_input.is_held_out("steady", cell) for cell in results.cells):
-                kinds = modes if has_cache else ("",)
-                yield from _estimates(profile, results, rates, kinds, excess)
+                for one in _estimates(profile, results, rates, excess):
+                    is_any = one.key == "ftl.spare" and not is_known
+                    low, high = SPARES[0], SPARES[-1]
+                    yield replace(one, low=low, high=high, determined=False) if is_any else one
             return
-
-
-def _shows_spare(results: Measurement) -> bool:
-    return results.number("hidden_spare") is not None
 
 
 def _rates(results: Measurement) -> Floats:
@@ -82,31 +85,68 @@ def _rates(results: Measurement) -> Floats:
 
 
 def _estimates(
-    profile: str, results: Measurement, rates: Floats, modes: Sequence[str], excess: float
+    profile: str, results: Measurement, rates: Floats, excess: float
 ) -> Iterator[Estimate]:
-    tried = [one for mode in modes for one in _try_spares(profile, results, rates, mode)]
+    is_known = results.number("hidden_spare") is not None
+    spares = (_spare(profile),) if is_known else SPARES
+    tried = [
+        one
+        for rules in _rules(profile)
+        for one in _try_spares(profile, results, rates, rules, spares)
+    ]
     if not tried:
         return
     best = min(tried, key=lambda one: one.cost)
     excess = max(excess, best.cost / max(1, len(rates) - 2))
     near = [one for one in tried if one.cost <= best.cost + CHI2_95 * excess]
-    low, high = _bounds(near, tried)
+    if not is_known:
+        yield _spare_estimate(profile, best, near, tried)
+    for key in best.rules:
+        fits = {one.rules[key] for one in near}
+        found = [rule for rule in dict.fromkeys(one.rules[key] for one in tried) if rule in fits]
+        is_sure = len(found) == 1 and key == MODE
+        yield Estimate(key, best.rules[key], found[0], found[-1], is_sure)
+
+
+def _rules(profile: str) -> Iterator[dict[str, str | None]]:
+    """The victims that are tried, with each kind of cache, and each way to fold it."""
+    start = get_value(profile, VICTIM) or VICTIMS[0]
+    has_cache = get_value(profile, "slc.size") is not None
+    for victim in dict.fromkeys((start, *VICTIMS)):
+        if not has_cache:
+            yield {VICTIM: victim}
+            continue
+        for mode in MODES:
+            yield {VICTIM: victim, MODE: mode, FOLDING: None}
+    if has_cache:
+        yield {VICTIM: start, MODE: "dynamic", FOLDING: "while writing"}
+
+
+def _spare(profile: str) -> float:
+    return float(describe_twin("the candidate", profile, CAPACITY)["spare"])
+
+
+def _spare_estimate(
+    profile: str, best: _Tried, near: Sequence[_Tried], tried: Sequence[_Tried]
+) -> Estimate:
+    bounds = []
+    for rules in {tuple(one.rules.items()): one.rules for one in near}.values():
+        same = [one for one in tried if one.rules == rules]
+        bounds.append(_bounds([one for one in near if one.rules == rules], same))
+    low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
     # The drive's superblocks may be half or twice as large: that shifts what collection holds.
     share = _superblock_share(profile)
     low, high = max(low / 2, low - RESERVE / 2 * share), high + RESERVE * share
-    yield Estimate(
+    return Estimate(
         "ftl.spare",
         round(best.spare, 4),
         round(low, 4),
         round(high, 4),
         high <= DETERMINED_RATIO * low,
     )
-    if best.mode:
-        found = [mode for mode in MODES if mode in {one.mode for one in near}]
-        yield Estimate("slc.mode", best.mode, found[0], found[-1], len(found) == 1)
 
 
-def _bounds(near: list[_Tried], tried: list[_Tried]) -> tuple[float, float]:
+def _bounds(near: Sequence[_Tried], tried: Sequence[_Tried]) -> tuple[float, float]:
     """Half way from the outermost spares that fit to the next ones that do not."""
     low, high = (end(one.spare for one in near) for end in (min, max))
     below = max((one.spare for one in tried if one.spare < low), default=low / 2)
@@ -120,16 +160,22 @@ def _superblock_share(profile: str) -> float:
     return float(twin["superblock_bytes"] / twin["flash_bytes"])
 
 
-def _try_spares(profile: str, results: Measurement, rates: Floats, mode: str) -> list[_Tried]:
-    spares, tried = list(SPARES), list[_Tried]()
+def _try_spares(
+    profile: str,
+    results: Measurement,
+    rates: Floats,
+    rules: Mapping[str, str | None],
+    spares: Sequence[float],
+) -> list[_Tried]:
+    tried = list[_Tried]()
     for _ in range(REFINEMENTS + 1):
         tried += [
-            _Tried(mode, spare, cost)
+            _Tried(rules, spare, cost)
             for spare in spares
-            if (cost := _cost(profile, results, rates, mode, spare)) is not None
+            if (cost := _cost(profile, results, rates, rules, spare)) is not None
         ]
-        if not tried:
-            return []
+        if len(tried) < 2:
+            return tried
         tried.sort(key=lambda one: one.spare)
         at = min(range(len(tried)), key=lambda n: tried[n].cost)
         around = tried[max(0, at - 1) : at + 2]
@@ -138,12 +184,10 @@ def _try_spares(profile: str, results: Measurement, rates: Floats, mode: str) ->
 
 
 def _cost(
-    profile: str, results: Measurement, rates: Floats, mode: str, spare: float
+    profile: str, results: Measurement, rates: Floats, rules: Mapping[str, str | None], spare: float
 ) -> float | None:
     """The squared errors of the candidate's rates; None if there is no such twin."""
-    changes: dict[str, Any] = {"ftl.spare": round(spare, 5)}
-    if mode:
-        changes["slc.mode"] = mode
+    changes: dict[str, Any] = {"ftl.spare": round(spare, 5), **rules}
     text = set_values(profile, changes)
     try:
         describe_twin("the candidate", text, CAPACITY)

@@ -69,6 +69,11 @@ WORKLOAD_S: Final = 0.25
 CACHE_REGION: Final = CAPACITY // 2
 """Bytes that `cache` writes to a candidate with an SLC cache."""
 FRESH_BYTES: Final = 128 * MIB
+FRESH_BUFFERS: Final = 4
+"""Times the buffer: it is full before the second half of the writes."""
+LARGE_BUFFER: Final = 8 * MIB
+SPLIT_REGION: Final = 512 * MIB
+"""Bytes that `split` reads of a candidate with an SLC cache, at most."""
 SMALL_CACHE: Final = 96 * MIB
 SUSTAINED_BYTES: Final = 512 * MIB
 """Amount of sequential writes: buffer and SLC cache are full before the last quarter, also of half
@@ -153,7 +158,7 @@ def experiment_objective(results: Measurement) -> Objective | None:
 
     def measure_twin(profile: str, _effort: Effort) -> dict[CellKey, float]:
         if results.experiment in IN_A_REGION:
-            profile = with_whole_cache(profile, results)
+            profile = with_whole_caches(profile, results)
         conclusion = EXPERIMENTS[results.experiment](profile, results)
         rows = cells_of(results.experiment, conclusion.measures)
         values: dict[CellKey, float] = {cell.key: cell.value for cell in rows}
@@ -186,23 +191,26 @@ def _is_comparable(results: Measurement, cell: Cell) -> bool:
         return _fills_cache(results)
     if results.experiment == "stripe":
         return cell.case[0] in _alignments(results)
-    return cell.value > 0
+    # The candidate's region is so small that its map fits into memory.
+    is_other_map = results.experiment == "steady" and results.number("map_misses")
+    return cell.value > 0 and not is_other_map
 
 
-def with_whole_cache(profile: str, results: Measurement) -> str:
-    """The profile whose candidate has an SLC cache as large as the drive's, in bytes.
+def with_whole_caches(profile: str, results: Measurement) -> str:
+    """The profile whose candidate has an SLC cache and a map cache as large as the drive's.
 
     Regions are as large on the candidate as on the drive, so a cache that is scaled down with the
-    candidate would hold less of them. A cache larger than the candidate makes no difference.
+    candidate would hold less of them. One larger than the candidate makes no difference.
     """
-    size = get_value(profile, "slc.size")
-    if size is None:
-        return profile
     full = int(describe_twin("the profile", profile)["capacity_bytes"])
     drive = (results.parameters.get("drive_mib") or full / MIB) * MIB
-    whole = min(CAPACITY, parse_size(str(size)) * drive / full)
-    size = f"{max(1, round(whole * full / CAPACITY / MIB))} MiB"
-    return values_only(profile, {"slc.size": size})
+    changes = {}
+    for key in ("slc.size", "ftl.map_cache"):
+        size = get_value(profile, key)
+        if size is not None:
+            whole = min(CAPACITY, parse_size(str(size)) * drive / full)
+            changes[key] = f"{max(1, round(whole * full / CAPACITY / KIB))} KiB"
+    return values_only(profile, changes) if changes else profile
 
 
 def candidate_session(profile: str, capacity: int = CAPACITY) -> RunSession:
@@ -241,6 +249,9 @@ def _region_bytes(results: Measurement, limit: int) -> int:
 
 def _measure_split(profile: str, results: Measurement) -> Conclusion:
     plan = split.Plan(_region_bytes(results, 4 * split.WINDOW), repeats=1)
+    if get_value(profile, "slc.size") is not None:  # which may hold a part of the region
+        repeats = min(split.REPEATS, int(results.parameters.get("repeats", 1)))
+        plan = split.Plan(_region_bytes(results, SPLIT_REGION), repeats)
     session = _filled_session(profile, plan.size)
     split.read(session, plan)
     return split_analysis.conclude(evidence_of(session, plan))
@@ -277,9 +288,11 @@ def _measure_suite(profile: str, results: Measurement) -> Conclusion:
 
 
 def _measure_fsync(profile: str, results: Measurement) -> Conclusion:
-    """Runs as long as on the drive: the writes of a shorter mix would fit into the buffer."""
+    """Runs as long as on the drive, and twice if at first many writes fit into the buffer."""
     seconds = min(2.0, results.parameters.get("step_s", 1.0))
     repeats = _turns(profile, results, "repeats")
+    if describe_twin("the candidate", profile, CAPACITY)["buffer_bytes"] > LARGE_BUFFER:
+        repeats = min(2, int(results.parameters.get("repeats", 1)))
     plan = fsync.Plan(_region_bytes(results, 256 * MIB), seconds, repeats)
     session = candidate_session(profile)
     fsync.measure(session, plan)
@@ -307,10 +320,12 @@ def measure_spare(profile: str) -> Conclusion:
 def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
     """Random write rate before any garbage collection: the finding `fresh_iops`."""
     session = candidate_session(profile)
-    session.fill(FRESH_BYTES)
+    buffer = int(describe_twin("the candidate", profile, CAPACITY)["buffer_bytes"])
+    size = min(CAPACITY, max(FRESH_BYTES, FRESH_BUFFERS * buffer))
+    session.fill(size)
     session.flush()
     depth = int(results.parameters.get("write_queue_depth", STEADY_DEPTH))
-    job = _write_job("random_once", FRESH_BYTES, STEADY_BLOCK, depth)
+    job = _write_job("random_once", size, STEADY_BLOCK, depth)
     return _conclusion("fresh_iops", _rate_after(session, job, 0.5) / STEADY_BLOCK)
 
 

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.errors import UsageError
-from ssdlab.fit.choices import Channels, Choice, MultiPlanePage
+from ssdlab.fit.choices import Channels, Choice, Dies, MappingUnit, MultiPlanePage
 from ssdlab.profiles.toml_edit import get_value, set_values
+from ssdlab.units import parse_duration
 
 Floats = npt.NDArray[np.float64]
 LINK_MAX: Final = {"sata": 580e6, "nvme": 14.5e9}
@@ -29,6 +30,9 @@ _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S+)\s*")
 PORTION_SIZES: Final = (None, "64 KiB", "128 KiB", "256 KiB", "512 KiB")
 PORTION_COUNTS: Final = (None, 2, 4)
 READ_AHEAD_SIZES: Final = (None, "256 KiB")
+MAPPING_UNITS: Final = ("4 KiB", "8 KiB", "16 KiB")
+TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
+SUSPENDS: Final = (None, "20 us")
 DIES_PENALTY: Final = 2.0
 """Penalty for twice or half as many dies as in the start profile."""
 MULTI_PLANE_PAGES: Final = (4, 8, 16, 32, 64, 128)
@@ -138,7 +142,9 @@ _PRIORS: Final = {
     "link.bandwidth": _Prior(20e6, math.inf, 1.0, 0.3),  # at most LINK_MAX
     "link.read_overhead": _Prior(0.5e-6, 500e-6, 1.0),
     "link.write_overhead": _Prior(0.5e-6, 500e-6, 1.0),
-    "flash.read": _Prior(5e-6, 150e-6, 1.0, 0.2),
+    "link.read_command": _Prior(0.0, 500e-6, 1.0, offset=0.5e-6),
+    "link.write_command": _Prior(0.0, 500e-6, 1.0, offset=0.5e-6),
+    "flash.read": _Prior(5e-6, 300e-6, 1.0, 0.2),
     "flash.channel_bandwidth": _Prior(100e6, 3.2e9, 1.0),
     "flash.program": _Prior(50e-6, 5e-3, 1.0),
     "slc.read": _Prior(5e-6, 100e-6, 1.0),
@@ -222,10 +228,6 @@ def search_space(
     if "aging" in experiments:
         choices.append(Choice("ftl.read_portion", PORTION_SIZES, (0.0, 0.5, 0.5, 0.5, 0.5)))
         choices.append(Choice("ftl.read_portions", PORTION_COUNTS, (0.0, 0.5, 0.5)))
-    if "split" in experiments:
-        start = get_value(profile, "ftl.read_ahead")
-        sizes = tuple(dict.fromkeys((start, *READ_AHEAD_SIZES)))
-        choices.append(Choice("ftl.read_ahead", sizes, (0.0, *(0.5 for _ in sizes[1:]))))
     return SearchSpace(tuple(scales), tuple(choices))
 
 
@@ -243,8 +245,35 @@ def _geometry_choices(
     if get_value(profile, "slc.size") is not None and not _DEPEND_ON_CACHE.isdisjoint(experiments):
         start = get_value(profile, "slc.mode") or "static"
         yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))
+    yield from _rule_choices(profile, experiments, known)
     if not _DEPEND_ON_PAGE.isdisjoint(experiments):
         yield MultiPlanePage.of_profile(PAGE, profile, MULTI_PLANE_PAGES)
+
+
+def _rule_choices(
+    profile: str, experiments: Collection[str], known: Collection[str]
+) -> Iterator[Choice]:
+    """The mapping unit, and whether reads wait for programs and for transfers."""
+    if "suite" in experiments:
+        yield _choice(profile, "link.max_transfer", TRANSFERS)
+    if "suite" in experiments and "ftl.mapping_unit" not in known:
+        unit = _choice(profile, "ftl.mapping_unit", MAPPING_UNITS, "4 KiB")
+        yield MappingUnit(unit.key, unit.values, unit.penalties)
+    if "split" in experiments:
+        yield _choice(profile, "ftl.read_ahead", READ_AHEAD_SIZES)
+        if not get_value(profile, "flash.independent_plane_reads"):
+            yield _choice(profile, "flash.cache_register", (True, False), default=True)
+    if "fsync" in experiments:
+        times = SUSPENDS if get_value(profile, "flash.suspend") is None else (None,)
+        yield _choice(profile, "flash.suspend", times)
+
+
+def _choice(profile: str, key: str, values: Sequence[Any], default: Any = None) -> Choice:
+    """The profile's value and these; `default` is what the model takes if the key is absent."""
+    start = get_value(profile, key)
+    same = default if start is None else start
+    others = [value for value in values if value != same]
+    return Choice(key, (start, *others), (0.0, *(0.5 for _ in others)))
 
 
 def _dies(profile: str) -> int:
@@ -273,7 +302,8 @@ def _dies_choice(profile: str, experiments: Collection[str]) -> Choice:
         channels = get_value(profile, "flash.channels")
         counts = tuple(n for n in (1, 2, 3, 4, 6, 8, 16) if n * channels <= DIES_MAX or n == dies)
     penalties = tuple(DIES_PENALTY * math.log2(count / dies) ** 2 for count in counts)
-    return Choice("flash.dies_per_channel", counts, penalties)
+    kind = Choice if set(experiments) == {"aging"} else Dies
+    return kind("flash.dies_per_channel", counts, penalties)
 
 
 def _as_list(value: Any) -> list[str]:
@@ -302,3 +332,14 @@ def _multiply(text: str, factor: float, offset: float) -> str:
     scaled = max(0.0, (float(match[1]) + offset) * factor - offset)
     digits = f"{float(f'{scaled:.4g}'):.3f}"  # a profile does not accept exponents
     return f"{digits.rstrip('0').rstrip('.')} {match[2]}"
+
+
+def within_overheads(profile: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes, with no command that occupies the processor for longer than its overhead."""
+    clamped = dict(changes)
+    for op in ("read", "write"):
+        part, whole = (f"link.{op}_{name}" for name in ("command", "overhead"))
+        times = [changes.get(key, get_value(profile, key)) for key in (part, whole)]
+        if None not in times and parse_duration(times[0]) > parse_duration(times[1]):
+            clamped[part] = times[1]
+    return clamped

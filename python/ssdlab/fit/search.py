@@ -32,19 +32,26 @@ OF_ROW: Final = ("ftl.read_portion", "ftl.read_portions")
 FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and read-ahead."""
 MODE: Final = "slc.mode"
+RULES: Final = (MODE, "ftl.mapping_unit", "flash.suspend")
+"""Choices that the grid does not show, and that all other numbers depend on."""
+NOT_IN_GRID: Final = (*RULES, "link.max_transfer")
 CHANNEL: Final = "flash.channel_bandwidth"
 CHANNELS: Final = "flash.channels"
 LINK: Final = "link.bandwidth"
+REGISTER: Final = "flash.cache_register"
 FASTER: Final = 2.5
 """Times faster than the limit: where a link or channels start that should not limit a rate."""
-EXCHANGES: Final = 2
-"""How many combinations are solved in which the other one is the limit."""
+COMMANDS: Final = ("link.read_command", "link.write_command")
+SLOWER: Final = 2.0
+"""Factor from the first guess of a command to one that limits the rate."""
+EXCHANGES: Final = 3
+"""How many combinations are solved in which something else is the limit."""
 START_ROUNDS: Final = 3
 STEPS: Final = 2
 """Rough steps for a combination, with the derivatives of another."""
 RESTARTS: Final = 3
 """The most times that the search for reaches finds a better point."""
-SWEEPS_MAX: Final = 6
+SWEEPS_MAX: Final = 10
 """The most times that all other choices are varied."""
 BY_PAGE: Final = ("flash.program", "slc.program")
 """Times in proportion to the bytes of a program, if the rate of writing is to stay."""
@@ -171,7 +178,8 @@ class _Search:
 
         From the best of a grid, single choices are changed for as long as that helps.
         """
-        solved = self._solve_each(self._grid(), self.others, START_ROUNDS)
+        starts = [self._with_rules(start) for start in self._grid()]
+        solved = self._solve_each(starts, self.others, START_ROUNDS)
         if not solved:
             return []
         tried: list[Solution] = []
@@ -187,7 +195,7 @@ class _Search:
             if best.choices in exchanged:
                 break
             exchanged.add(best.choices)
-            others = self._exchange_limits(best)
+            others = [*self._exchange_limits(best), *self._exchange_register(best, starts)]
             solved += others
             if not others or min(one.cost for one in others) >= best.cost:
                 break
@@ -195,13 +203,13 @@ class _Search:
         return self._polished(best, [*solved, *tried])
 
     def _grid(self) -> list[tuple[tuple[Any, ...], Floats]]:
-        """Start values: the combination that explains `split` best, at the first guess.
+        """Start values: the combinations that explain `split` best, at the first guess.
 
         Channels and their bandwidth are varied together, because they compensate each other.
         """
         start = (self.task.start.choices, self.task.start.log_factors)
         objectives = [one for one in self.others if one.experiment in FOR_GRID]
-        keys = [key for key in self.outer if key != MODE]
+        keys = [key for key in self.outer if key not in NOT_IN_GRID]
         if not objectives or not keys:
             return [start]
         bandwidths = self._bandwidths()
@@ -211,8 +219,34 @@ class _Search:
             for moved in bandwidths
         ]
         ranked = self._solve_each(tasks, objectives, 1)
-        ranked.sort(key=lambda one: one.cost)
-        return [(ranked[0].choices, ranked[0].log_factors)] if ranked else [start]
+        ranked.sort(key=lambda one: -one.cost)
+        at = list(self.fixed).index(REGISTER) if REGISTER in self.fixed else None
+        # With and without it all other numbers differ, so both are solved from their best start.
+        best = {None if at is None else one.choices[at]: one for one in ranked}
+        return [(one.choices, one.log_factors) for one in best.values()] or [start]
+
+    def _with_rules(self, start: tuple[tuple[Any, ...], Floats]) -> tuple[tuple[Any, ...], Floats]:
+        """The start with the rules that explain all results best."""
+        by_key = dict(zip(self.fixed, start[0], strict=True))
+        tasks = [(choices, start[1]) for choices, _ in self.space.combinations(RULES, by_key)]
+        ranked = self._solve_each(tasks, self.others, 1)
+        best = min(ranked, key=lambda one: one.cost, default=None)
+        return start if best is None else (best.choices, best.log_factors)
+
+    def _exchange_register(
+        self, best: Solution, starts: Sequence[tuple[tuple[Any, ...], Floats]]
+    ) -> list[Solution]:
+        """The solutions with the other start's register and the best's other choices."""
+        keys = list(self.fixed)
+        if REGISTER not in keys:
+            return []
+        at = keys.index(REGISTER)
+        tasks = [
+            ((*best.choices[:at], choices[at], *best.choices[at + 1 :]), log_factors)
+            for choices, log_factors in starts
+            if choices[at] != best.choices[at]
+        ]
+        return self._solve_each(tasks, self.others, START_ROUNDS)
 
     def _bandwidths(self) -> list[Floats]:
         """Shifts of the factors that give the channels different bandwidths."""
@@ -226,28 +260,37 @@ class _Search:
         return np.where(np.array(self.keys) == key, amount, 0.0)
 
     def _exchange_limits(self, best: Solution) -> list[Solution]:
-        """Solutions where the channels limit long transfers if the link did, or the other way.
+        """Solutions where something else limits the fastest rates.
 
-        Both explain the fastest rate, and there is no way downhill from one to the other.
+        These are the channels if the link did, or the other way, and the controller's time for a
+        command. All explain the rate, and there is no way downhill from one to the other.
         """
+        ranked = self._solve_each(self._other_limits(best), self.others, 1)
+        ranked.sort(key=lambda one: one.cost)
+        tasks = [(one.choices, one.log_factors) for one in ranked[:EXCHANGES]]
+        return self._solve_each(tasks, self.others, START_ROUNDS)
+
+    def _other_limits(self, best: Solution) -> list[tuple[tuple[Any, ...], Floats]]:
+        tasks = [
+            (best.choices, best.log_factors + self._shift(key, amount))
+            for key in COMMANDS
+            if key in self.keys
+            for amount in (float(np.log(SLOWER)), -float(np.log(SLOWER)))
+        ]
         if LINK not in self.keys or CHANNEL not in self.keys:
-            return []
+            return tasks
         link, channel = (
             self.space.scales[at].mean(self.task.profile) * np.exp(best.log_factors[at])
             for at in (self.keys.index(LINK), self.keys.index(CHANNEL))
         )
         at = list(self.fixed).index(CHANNELS) if CHANNELS in self.fixed else None
-        tasks = []
         for choices in [best.choices, *self._alternatives(best, [CHANNELS])]:
             count = get_value(self.task.profile, CHANNELS) if at is None else choices[at]
             ratio = float(np.log(count * channel / link))
             for key, other, amount in ((LINK, CHANNEL, ratio), (CHANNEL, LINK, -ratio)):
                 moved = self._shift(key, amount) + self._shift(other, float(np.log(FASTER)))
                 tasks.append((choices, best.log_factors + moved))
-        ranked = self._solve_each(tasks, self.others, 1)
-        ranked.sort(key=lambda one: one.cost)
-        tasks = [(one.choices, one.log_factors) for one in ranked[:EXCHANGES]]
-        return self._solve_each(tasks, self.others, START_ROUNDS)
+        return tasks
 
     def _alternatives(self, best: Solution, keys: Sequence[str]) -> list[tuple[Any, ...]]:
         """The combinations that differ from the best in one of these choices."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ssdlab.errors import TargetError
 from ssdlab.fit.direct_estimates import enlarge_buffer
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import SearchSpace
+from ssdlab.fit.parameters import SearchSpace, within_overheads
 from ssdlab.profiles.toml_edit import set_values, values_only
 
 Floats = npt.NDArray[np.float64]
@@ -27,6 +27,8 @@ STEP: Final = 0.05
 """Step in log(factor) for derivatives; large, because a twin transfers whole pages."""
 FTOL: Final = 1e-3
 """With several objectives, the search stops when the relative change of the cost is smaller."""
+OUTLIER: Final = 3.0
+"""Standard deviations from where on an error counts less."""
 MISSING_RESIDUAL: Final = 3.0
 """Error of log(twin / drive) assumed for a value that the candidate twin does not have."""
 
@@ -60,7 +62,7 @@ def _changes(profile: str, space: SearchSpace, solution: Solution) -> dict[str, 
         changes |= choice.changes(profile, value)
     for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
         changes |= scale.changes(profile, float(np.exp(log_factor)))
-    return changes
+    return within_overheads(profile, changes)
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,14 @@ def _step(
 
 
 def _residuals(objective: Objective, text: str, effort: Effort) -> Floats:
-    """log(twin / drive) of each value, in standard deviations."""
+    """log(twin / drive) of each value, in standard deviations.
+
+    Their squares grow linearly beyond `OUTLIER`: a value that depends on what no candidate has must
+    not decide about all numbers (the loss "soft L1").
+    """
     logs: Floats = np.log(objective.simulate(text, effort) / objective.measured)
     limit = MISSING_RESIDUAL
-    return np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma
+    errors = np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma
+    squares = 2 * OUTLIER**2 * (np.sqrt(1 + (errors / OUTLIER) ** 2) - 1)
+    robust: Floats = np.sign(errors) * np.sqrt(squares)
+    return robust
