@@ -118,7 +118,7 @@ def fit(
     limit = best.cost + drop_of(best.solutions[0])
     near = [best, *(one for one in searched if one is not best and one.cost <= limit)]
     direct = _with_cache(direct, best, near)
-    text, parameters = _estimates_of(profile, near, fit_input, direct, source)
+    text, parameters = _estimates_of(profile, near, fit_input, direct, kept, source)
     checks = [
         *check_cells(text, objectives, cached=cached),
         *check_findings(text, fit_input.others),
@@ -153,6 +153,7 @@ def _estimates_of(
     near: Sequence[_Searched],
     fit_input: FitInput,
     direct: dict[str, Estimate],
+    objectives: Sequence[Objective],
     source: str,
 ) -> tuple[str, list[Estimate]]:
     """The fitted profile and its estimates, those without a search corrected with its twin.
@@ -169,7 +170,8 @@ def _estimates_of(
     text = apply_estimates(text, list(applied.values()), source)
     intervals = [_with_page_types(text, one) for one in _intervals(near)]
     is_known = any(one.key == "flash.program" and one.determined for one in intervals)
-    lasting = lasting_estimates(text, fit_input, found.solutions[0].excess, is_known=is_known)
+    excess = found.solutions[0].excess
+    lasting = lasting_estimates(text, fit_input, excess, objectives=objectives, is_known=is_known)
     applied |= {one.key: one for one in lasting}
     text = apply_estimates(text, list(applied.values()), source)
     applied |= {one.key: one for one in found.by_rates if one.key not in searched}

@@ -21,10 +21,11 @@ from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.steady.plan import QUICK_SETTLE_S
 from ssdlab.fit.direct_estimates import RESERVE
 from ssdlab.fit.measurement import Measurement
-from ssdlab.fit.objective import CAPACITY, candidate_session, evidence_of
+from ssdlab.fit.objective import CAPACITY, Objective, candidate_session, evidence_of
 from ssdlab.fit.parameters import Estimate
 from ssdlab.fit.results import FitInput
-from ssdlab.profiles.toml_edit import get_value, set_values
+from ssdlab.fit.solving import cost_on
+from ssdlab.profiles.toml_edit import get_value, set_values, values_only
 
 Floats = npt.NDArray[np.float64]
 MODES: Final = ("static", "dynamic")
@@ -56,19 +57,21 @@ def lasting_estimates(
     fit_input: FitInput,
     excess: float = 1.0,
     *,
+    objectives: Sequence[Objective] = (),
     is_known: bool = True,
 ) -> Iterator[Estimate]:
     """`ftl.spare`, `ftl.victim`, `slc.mode` and `slc.folding`; nothing if `steady` has no rates.
 
-    If `steady` shows the spare, only the others. `excess` is how badly the other results are
-    explained: chi squared per degree of freedom. `is_known`: the time of a program is. Otherwise
-    the spare may be any.
+    If `steady` shows the spare, only the others. What they change of the other results
+    (`objectives`) counts, too; `excess` is how badly those are explained: chi squared per degree of
+    freedom.
+    `is_known`: the time of a program is. Otherwise the spare may be any.
     """
     for results in fit_input.others:
         rates = _rates(results)
         if results.experiment == "steady" and len(rates):
             if not any(fit_input.is_held_out("steady", cell) for cell in results.cells):
-                for one in _estimates(profile, results, rates, excess):
+                for one in _estimates(profile, results, rates, excess, objectives):
                     is_any = one.key == "ftl.spare" and not is_known
                     low, high = SPARES[0], SPARES[-1]
                     yield replace(one, low=low, high=high, determined=False) if is_any else one
@@ -85,19 +88,24 @@ def _rates(results: Measurement) -> Floats:
 
 
 def _estimates(
-    profile: str, results: Measurement, rates: Floats, excess: float
+    profile: str,
+    results: Measurement,
+    rates: Floats,
+    excess: float,
+    objectives: Sequence[Objective],
 ) -> Iterator[Estimate]:
     is_known = results.number("hidden_spare") is not None
     spares = (_spare(profile),) if is_known else SPARES
-    tried = [
-        one
-        for rules in _rules(profile)
-        for one in _try_spares(profile, results, rates, rules, spares)
-    ]
+    tried = list[_Tried]()
+    for rules in _rules(profile):
+        other = cost_on(objectives, values_only(profile, rules))
+        by_rates = _try_spares(profile, results, rates, rules, spares)
+        tried += [replace(one, cost=one.cost + other) for one in by_rates]
     if not tried:
         return
     best = min(tried, key=lambda one: one.cost)
-    excess = max(excess, best.cost / max(1, len(rates) - 2))
+    of_rates = best.cost - cost_on(objectives, values_only(profile, best.rules))
+    excess = max(excess, of_rates / max(1, len(rates) - 2))
     near = [one for one in tried if one.cost <= best.cost + CHI2_95 * excess]
     if not is_known:
         yield _spare_estimate(profile, best, near, tried)

@@ -76,6 +76,9 @@ def search(
         raise UsageError(
             "no candidate is a valid twin; run `ssdlab twin check` on the start profile"
         )
+    # Those that were solved roughly, with the derivatives of another, do not know theirs.
+    excess = max(one.excess for one in solutions)
+    solutions = [replace(one, excess=excess) for one in solutions]
     return sorted(solutions, key=lambda solution: solution.cost)
 
 

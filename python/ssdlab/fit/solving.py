@@ -184,6 +184,15 @@ def _step(
     return Solution(start.choices, start.log_factors + best, sigma, least + task.penalty)
 
 
+def cost_on(objectives: Sequence[Objective], text: str) -> float:
+    """The cost of a profile without the prior's penalty; infinite if it makes no twin."""
+    try:
+        parts = [_residuals(objective, text, Effort.FINE) for objective in objectives]
+    except TargetError:
+        return float("inf")
+    return float(sum(part @ part for part in parts))
+
+
 def _residuals(objective: Objective, text: str, effort: Effort) -> Floats:
     """log(twin / drive) of each value, in standard deviations.
 
