@@ -181,7 +181,7 @@ class _Search:
 
         From the best of a grid, single choices are changed for as long as that helps.
         """
-        starts = [self._with_rules(start) for start in self._grid()]
+        starts = [self._with_rules(*start) for start in self._grid()]
         solved = self._solve_each(starts, self.others, START_ROUNDS)
         if not solved:
             return []
@@ -228,13 +228,15 @@ class _Search:
         best = {None if at is None else one.choices[at]: one for one in ranked}
         return [(one.choices, one.log_factors) for one in best.values()] or [start]
 
-    def _with_rules(self, start: tuple[tuple[Any, ...], Floats]) -> tuple[tuple[Any, ...], Floats]:
+    def _with_rules(
+        self, choices: tuple[Any, ...], log_factors: Floats
+    ) -> tuple[tuple[Any, ...], Floats]:
         """The start with the rules that explain all results best."""
-        by_key = dict(zip(self.fixed, start[0], strict=True))
-        tasks = [(choices, start[1]) for choices, _ in self.space.combinations(RULES, by_key)]
+        by_key = dict(zip(self.fixed, choices, strict=True))
+        tasks = [(each, log_factors) for each, _ in self.space.combinations(RULES, by_key)]
         ranked = self._solve_each(tasks, self.others, 1)
         best = min(ranked, key=lambda one: one.cost, default=None)
-        return start if best is None else (best.choices, best.log_factors)
+        return (choices, log_factors) if best is None else (best.choices, best.log_factors)
 
     def _exchange_register(
         self, best: Solution, starts: Sequence[tuple[tuple[Any, ...], Floats]]

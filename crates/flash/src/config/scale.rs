@@ -168,9 +168,9 @@ pub(super) fn check_buffer(
 impl Profile {
     /// The same drive with another capacity, and the same spare, dies, pages and times.
     ///
-    /// It has fewer blocks per plane, a smaller SLC cache and less memory for the map. If fewer than 128 superblocks would
-    /// be left, blocks get smaller instead, and their erase time in proportion, so that the erase
-    /// time per byte stays.
+    /// It has fewer blocks per plane, a smaller SLC cache and less memory for the map. If fewer
+    /// than 128 superblocks would be left, blocks get smaller instead, and their erase time in
+    /// proportion, so that the erase time per byte stays.
     ///
     /// # Errors
     /// A capacity that leaves too little flash for collection, or needs more than 32-bit addresses.
