@@ -1,7 +1,7 @@
-"""Spare and the kind of SLC cache, from the rates of `steady`, if it does not show the spare.
+"""Victims, kind and folding of an SLC cache, and spare, from the rates of the rounds of `steady`.
 
-Behind an SLC cache the rate does not show where the hidden flash is used up. But the rates of the
-rounds depend on the spare, as everything else is fitted by now.
+They depend on these, as everything else is fitted by now. The spare is a finding of `steady` where
+the curve shows when the hidden flash is used up. It does not behind some SLC caches, for example.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ VICTIM: Final = "ftl.victim"
 VICTIMS: Final = ("greedy", "fifo", "random")
 """The rules that are tried: with uniform writes the others collect as greedy does."""
 FOLDING: Final = "slc.folding"
-FOLDINGS: Final = (None, "while writing")
 DRIVE_WRITES: Final = 2.0
 SPARES: Final = (0.03, 0.06, 0.09, 0.14, 0.21, 0.3, 0.42)
 """The spares that are tried; the best is refined between its neighbours."""
