@@ -117,7 +117,8 @@ def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
         truths.append((spare + truths[1]) / 2)
         either = [grade(hidden, each, 0.15) for each in truths]
         scores["hidden_spare"] = next((s for s in either if s[0] != WRONG), either[0])
-        scores["mapping_unit_kib"] = grade(findings["mapping_unit_kib"], _mapping_unit_kib(drive), 0.0)
+        unit = _mapping_unit_kib(drive)
+        scores["mapping_unit_kib"] = grade(findings["mapping_unit_kib"], unit, 0.0)
         scores["map_misses"] = _grade_misses(drive, findings["map_misses"])
     return scores
 

@@ -37,6 +37,8 @@ FOLDING: Final = "slc.folding"
 DRIVE_WRITES: Final = 2.0
 SPARES: Final = (0.03, 0.06, 0.09, 0.14, 0.21, 0.3, 0.42)
 """The spares that are tried; the best is refined between its neighbours."""
+RANDOM_LEAST: Final = 0.05
+"""With less spare, victims chosen at random are not tried: WAF is 1 / spare, and a twin is slow."""
 REFINEMENTS: Final = 2
 SIGMA: Final = 0.05
 """Standard deviation of the logarithm of a rate, most of it from the other numbers."""
@@ -175,11 +177,12 @@ def _try_spares(
     spares: Sequence[float],
 ) -> list[_Tried]:
     tried = list[_Tried]()
+    least = RANDOM_LEAST if rules[VICTIM] == "random" else 0.0
     for _ in range(REFINEMENTS + 1):
         tried += [
             _Tried(rules, spare, cost)
             for spare in spares
-            if (cost := _cost(profile, results, rates, rules, spare)) is not None
+            if spare >= least and (cost := _cost(profile, results, rates, rules, spare)) is not None
         ]
         if len(tried) < 2:
             return tried
