@@ -103,3 +103,22 @@ def test_a_command_occupies_the_processor_no_longer_than_its_overhead() -> None:
     }
     assert within_overheads(start, {"link.read_command": "30 us"}) == {"link.read_command": "10 us"}
     assert within_overheads(profiles.load(START), {}) == {}
+
+
+def test_sizes_are_in_order_and_that_of_the_start_profile_costs_nothing() -> None:
+    start = set_value(profiles.load(START), "link.max_transfer", "384 KiB")
+    [choice] = [c for c in search_space(start, ("suite",)).choices if c.key == "link.max_transfer"]
+    assert choice.values == ("128 KiB", "256 KiB", "384 KiB", "512 KiB", "1 MiB")
+    assert choice.penalties == (0.5, 0.5, 0.0, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(("value", "expected"), [(None, True), (True, True), (False, False)])
+def test_cache_registers_are_there_if_a_profile_says_nothing(
+    value: bool | None, expected: bool
+) -> None:
+    start = set_value(profiles.load(START), "flash.cache_register", value)
+    [choice] = [
+        c for c in search_space(start, ("split",)).choices if c.key == "flash.cache_register"
+    ]
+    assert choice.value_in(start) is expected
+    assert choice.values == (expected, not expected)

@@ -21,7 +21,7 @@ from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.first_guess import guess
-from ssdlab.fit.fitted import Fitted, fit
+from ssdlab.fit.fitted import Fitted, fit, with_capacity
 from ssdlab.fit.lasting import lasting_estimates
 from ssdlab.fit.measurement import Measurement, measured_cells
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of, with_whole_caches
@@ -184,3 +184,23 @@ def test_the_search_starts_from_the_rates_that_results_show() -> None:
     assert float(get_value(text, "flash.read").split()[0]) == pytest.approx(62.5)
     overhead = float(get_value(text, "link.read_overhead").split()[0])
     assert overhead == pytest.approx(0.8 * (100 - 62.5), rel=0.01)
+
+
+@pytest.mark.parametrize("capacity", [1 << 30, 4 << 30, 64 << 30, 480 * 10**9])
+@pytest.mark.parametrize("start", [START, "intel-s3510-480", "wd-sn850"])
+def test_a_start_profile_becomes_a_drive_of_any_capacity(start: str, capacity: int) -> None:
+    full = profiles.load(start)
+    text = with_capacity(full, capacity, "test")
+    twin = describe_twin("box", text)
+    assert twin["capacity_bytes"] == capacity
+    assert twin["superblocks"] >= 100
+    sizes, erases = zip(
+        *(
+            (get_value(each, "flash.pages_per_block"), get_value(each, "flash.erase").split()[0])
+            for each in (full, text)
+        ),
+        strict=True,
+    )
+    assert sizes[0] / sizes[1] == pytest.approx(float(erases[0]) / float(erases[1]), rel=0.01)
+    if capacity > 100 << 30:
+        assert sizes[0] == sizes[1]

@@ -54,6 +54,14 @@ class Dies(Choice):
         return round(low, 1), round(high, 1)
 
 
+class Flag(Choice):
+    """A flag that is true if it is absent."""
+
+    def value_in(self, profile: str) -> Any:
+        """The value that a profile has."""
+        return get_value(profile, self.key) is not False
+
+
 class MappingUnit(Choice):
     """The mapping unit; memory for the map holds as much of it as before."""
 

@@ -30,7 +30,7 @@ from ssdlab.fit.results import FitInput
 from ssdlab.fit.search import Progress, search
 from ssdlab.fit.solving import Solution, candidate_profile
 from ssdlab.profiles.toml_edit import get_value, restore_value, set_value, set_values
-from ssdlab.units import parse_duration
+from ssdlab.units import format_size, parse_duration
 
 DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
 UNCHANGED: Final = 0.01
@@ -226,11 +226,23 @@ def _with_cache(
 def with_capacity(profile: str, capacity_bytes: int | None, source: str) -> str:
     """The profile with the capacity that the drive reports, if that is known.
 
-    The spare stays as it is, and the blocks follow from both.
+    The spare stays as it is, and the blocks follow from both. They are smaller if a drive of this
+    capacity would have too few of them.
+
+    Raises:
+        TargetError: the start profile makes no twin of this capacity.
     """
     if capacity_bytes is None:
         return profile
     twin = describe_twin("the start profile", profile)
+    scaled = describe_twin("the start profile", profile, capacity_bytes)
+    smaller = int(twin["superblock_bytes"]) // int(scaled["superblock_bytes"])
+    if smaller > 1:
+        pages = get_value(profile, "flash.pages_per_block") // smaller
+        erase_us = 1e6 * parse_duration(str(get_value(profile, "flash.erase"))) / smaller
+        why = f"blocks of a drive of {format_size(capacity_bytes)}; {source}"
+        changes = {"flash.pages_per_block": pages, "flash.erase": f"{erase_us:.0f} us"}
+        profile = set_values(profile, changes, why)
     if get_value(profile, "ftl.spare") is None:
         profile = set_value(profile, "ftl.spare", round(float(twin["spare"]), 4))
     profile = set_value(profile, "flash.blocks_per_plane", None)

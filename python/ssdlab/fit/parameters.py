@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.errors import UsageError
-from ssdlab.fit.choices import Channels, Choice, Dies, MappingUnit, MultiPlanePage
+from ssdlab.fit.choices import Channels, Choice, Dies, Flag, MappingUnit, MultiPlanePage
 from ssdlab.profiles.toml_edit import get_value, set_values
-from ssdlab.units import parse_duration
+from ssdlab.units import parse_duration, parse_size
 
 Floats = npt.NDArray[np.float64]
 LINK_MAX: Final = {"sata": 580e6, "nvme": 14.5e9}
@@ -32,6 +32,7 @@ PORTION_COUNTS: Final = (None, 2, 4)
 READ_AHEAD_SIZES: Final = (None, "256 KiB")
 MAPPING_UNITS: Final = ("4 KiB", "8 KiB", "16 KiB")
 TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
+_SIZES: Final = ("ftl.mapping_unit", "link.max_transfer")
 SUSPENDS: Final = (None, "20 us")
 DIES_PENALTY: Final = 2.0
 """Penalty for twice or half as many dies as in the start profile."""
@@ -255,25 +256,31 @@ def _rule_choices(
 ) -> Iterator[Choice]:
     """The mapping unit, and whether reads wait for programs and for transfers."""
     if "suite" in experiments:
-        yield _choice(profile, "link.max_transfer", TRANSFERS)
+        yield _choice(profile, "link.max_transfer", TRANSFERS, "128 KiB")
     if "suite" in experiments and "ftl.mapping_unit" not in known:
         unit = _choice(profile, "ftl.mapping_unit", MAPPING_UNITS, "4 KiB")
         yield MappingUnit(unit.key, unit.values, unit.penalties)
     if "split" in experiments:
         yield _choice(profile, "ftl.read_ahead", READ_AHEAD_SIZES)
         if not get_value(profile, "flash.independent_plane_reads"):
-            yield _choice(profile, "flash.cache_register", (True, False), default=True)
+            start = get_value(profile, "flash.cache_register") is not False
+            yield Flag("flash.cache_register", (start, not start), (0.0, 0.5))
     if "fsync" in experiments:
         times = SUSPENDS if get_value(profile, "flash.suspend") is None else (None,)
         yield _choice(profile, "flash.suspend", times)
 
 
-def _choice(profile: str, key: str, values: Sequence[Any], default: Any = None) -> Choice:
-    """The profile's value and these; `default` is what the model takes if the key is absent."""
+def _choice(profile: str, key: str, values: Sequence[str | None], default: Any = None) -> Choice:
+    """The profile's value and these; `default` is what the model takes if the key is absent.
+
+    Sizes are in order.
+    """
     start = get_value(profile, key)
     same = default if start is None else start
-    others = [value for value in values if value != same]
-    return Choice(key, (start, *others), (0.0, *(0.5 for _ in others)))
+    tried = [start, *(value for value in values if value != same)]
+    if key in _SIZES:
+        tried.sort(key=lambda value: parse_size(str(value or default)))
+    return Choice(key, tuple(tried), tuple(0.5 * (value != start) for value in tried))
 
 
 def _dies(profile: str) -> int:
