@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from ssdlab import profiles
+from ssdlab.analysis.cells import Cell
+from ssdlab.fit import solving
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
 from ssdlab.fit.choices import Choice
 from ssdlab.fit.fitted import Fitted, fit
+from ssdlab.fit.objective import Effort, Objective
 from ssdlab.fit.parameters import LINK_MAX, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
+from ssdlab.fit.solving import cost_on
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 ROW = AgeingRow("made", 4096.0, (50.0, 200.0, 800.0, 4000.0), (1.0,) * 5)
@@ -111,3 +115,14 @@ def test_errors_are_positive_where_the_twin_is_slower() -> None:
     assert relative_errors(row, np.array([1.0, 1.1, 0.9, 1.0, 1.0])).tolist() == pytest.approx(
         [0.0, 0.1, -0.1, 0.0, -0.5]
     )
+
+
+@pytest.mark.parametrize(("experiment", "expected"), [("aging", 10.0), ("suite", 6.68)])
+def test_an_outlier_counts_less_except_in_an_ageing_row(experiment: str, expected: float) -> None:
+    cells = (Cell((1,), "read_s", 1.0), Cell((2,), "read_s", 1.0))
+    sigma = np.full(2, 0.04)
+    twin = {cells[0].key: float(np.exp(10 * 0.04)), cells[1].key: float(np.exp(-0.1 * 0.04))}
+    objective = Objective(experiment, cells, lambda _text, _effort: twin, sigma)
+    errors = solving._residuals(objective, "", Effort.FINE)
+    assert errors == pytest.approx([expected, -0.1], rel=1e-3)
+    assert cost_on([objective, objective], "") == pytest.approx(2 * float(errors @ errors))

@@ -196,12 +196,14 @@ def cost_on(objectives: Sequence[Objective], text: str) -> float:
 def _residuals(objective: Objective, text: str, effort: Effort) -> Floats:
     """log(twin / drive) of each value, in standard deviations.
 
-    Their squares grow linearly beyond `OUTLIER`: a value that depends on what no candidate has must
-    not decide about all numbers (the loss "soft L1").
+    Except for the few times of an ageing row, their squares grow linearly beyond `OUTLIER`: a value
+    that depends on what no candidate has must not decide about all numbers (the loss "soft L1").
     """
     logs: Floats = np.log(objective.simulate(text, effort) / objective.measured)
     limit = MISSING_RESIDUAL
-    errors = np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma
+    errors: Floats = np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma
+    if objective.experiment == "aging":
+        return errors
     squares = 2 * OUTLIER**2 * (np.sqrt(1 + (errors / OUTLIER) ** 2) - 1)
     robust: Floats = np.sign(errors) * np.sqrt(squares)
     return robust
