@@ -152,3 +152,23 @@ def test_a_map_that_is_not_known_to_be_in_memory_changes_nothing() -> None:
     [estimate] = initial_estimates(small, [_misses(0.0, 0.0, 5.0)])
     assert (estimate.key, estimate.value) == ("ftl.map_cache", None)
     assert get_value(apply_estimates(small, [estimate], "test"), "ftl.map_cache") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "expected"),
+    [
+        (16.0, 16.0, "16 KiB"),
+        (4.0, None, "4 KiB"),  # no drive maps less
+        (16.0, None, None),  # 16 KiB or less, by writes of 16 KiB
+        (None, None, None),
+    ],
+)
+def test_a_mapping_unit_that_is_only_known_not_to_be_larger_than_the_writes_is_no_estimate(
+    value: float | None, low: float | None, expected: str | None
+) -> None:
+    findings = {"mapping_unit_kib": Finding(value, "KiB", low, value, "")}
+    results = Measurement("steady", "", "box", findings=findings)
+    found = list(initial_estimates(profiles.load("toshiba-xg5"), [results]))
+    assert [(each.key, each.value) for each in found] == (
+        [("ftl.mapping_unit", expected)] if expected else []
+    )

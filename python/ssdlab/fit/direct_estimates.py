@@ -25,6 +25,7 @@ KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 SLC: Final = "slc.size"
 MAPPING_UNIT: Final = "ftl.mapping_unit"
+UNIT_LEAST_KIB: Final = 4.0
 MAP_CACHE: Final = "ftl.map_cache"
 MAP_ENTRY_BYTES: Final = 4
 """Of the model, for each mapping unit."""
@@ -60,11 +61,19 @@ def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[
         if measurement.number("slc_mib") == 0 and get_value(profile, SLC) is not None:
             yield _exact(SLC, None)
         yield from _slc(profile, measurement, drive_bytes(results))
-        if unit_kib := measurement.number("mapping_unit_kib"):
+        if unit_kib := _mapping_unit_kib(measurement):
             yield _exact(MAPPING_UNIT, f"{unit_kib:g} KiB")
         yield from _map_cache(profile, measurement)
         if measurement.experiment == "fsync":
             yield from _write_cache(measurement.text("class") or "")
+
+
+def _mapping_unit_kib(results: Measurement) -> float | None:
+    """The mapping unit; None if it is only known not to be larger than the writes of `steady`."""
+    finding, unit_kib = results.findings.get("mapping_unit_kib"), results.number("mapping_unit_kib")
+    if finding is None or unit_kib is None:
+        return None
+    return unit_kib if finding.low is not None or unit_kib <= UNIT_LEAST_KIB else None
 
 
 def _map_cache(profile: str, results: Measurement) -> Iterator[Estimate]:
@@ -76,7 +85,7 @@ def _map_cache(profile: str, results: Measurement) -> Iterator[Estimate]:
         if get_value(profile, MAP_CACHE) is not None:
             yield _exact(MAP_CACHE, None)
         return
-    unit = int(KIB * (results.number("mapping_unit_kib") or 0))
+    unit = int(KIB * (_mapping_unit_kib(results) or 0))
     unit = unit or parse_size(str(get_value(profile, MAPPING_UNIT) or "4 KiB"))
     whole = MAP_ENTRY_BYTES * _capacity(profile) // unit
     low, high = _interval(finding)

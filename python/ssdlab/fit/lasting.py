@@ -65,8 +65,7 @@ def lasting_estimates(
 
     If `steady` shows the spare, only the others. What they change of the other results
     (`objectives`) counts, too; `excess` is how badly those are explained: chi squared per degree of
-    freedom.
-    `is_known`: the time of a program is. Otherwise the spare may be any.
+    freedom. `is_known`: the time of a program is. Otherwise the spare may be any.
     """
     for results in fit_input.others:
         rates = _rates(results)

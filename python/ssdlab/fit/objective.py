@@ -321,7 +321,7 @@ def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
     """Random write rate before any garbage collection: the finding `fresh_iops`."""
     session = candidate_session(profile)
     buffer = int(describe_twin("the candidate", profile, CAPACITY)["buffer_bytes"])
-    size = min(CAPACITY, max(FRESH_BYTES, FRESH_BUFFERS * buffer))
+    size = min(CAPACITY // 2, max(FRESH_BYTES, FRESH_BUFFERS * buffer))
     session.fill(size)
     session.flush()
     depth = int(results.parameters.get("write_queue_depth", STEADY_DEPTH))
