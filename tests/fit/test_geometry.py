@@ -20,6 +20,7 @@ from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
+from ssdlab.fit import lasting
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.fitted import Fitted, fit, with_capacity
 from ssdlab.fit.lasting import lasting_estimates
@@ -166,6 +167,27 @@ def test_spare_behind_a_cache_comes_from_the_lasting_rate(
     assert wide.low < spare.low
     assert wide.high > spare.high
     assert not wide.determined
+
+
+def test_the_kind_of_cache_must_agree_with_the_other_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = set_values(_truth(), {"slc.size": "32000 MiB", "slc.program": "150 us"})
+    cells = tuple(Cell((number,), "iops", 1000.0) for number in range(10))
+    parameters = {"drive_mib": 1024.0, "region_mib": 1024.0}
+    finding = Finding(10.0, "%", 9.0, 11.0, "")
+    results = Measurement("steady", "", "box", cells, {"hidden_spare": finding}, parameters)
+    monkeypatch.setattr(lasting, "VICTIMS", ("greedy",))
+    monkeypatch.setattr(lasting, "_cost", lambda *arguments: 1.0)
+    monkeypatch.setattr(lasting, "cost_on", lambda _o, text: 50.0 * ('"dynamic"' in text))
+    found = {one.key: one for one in lasting_estimates(text, FitInput((results,)))}
+    assert (found["slc.mode"].value, found["slc.mode"].determined) == ("static", True)
+    assert "ftl.spare" not in found
+    assert not found["ftl.victim"].determined
+    monkeypatch.setattr(lasting, "cost_on", lambda _o, _text: 0.0)
+    found = {one.key: one for one in lasting_estimates(text, FitInput((results,)))}
+    assert (found["slc.mode"].low, found["slc.mode"].high) == ("static", "dynamic")
+    assert not found["slc.mode"].determined
 
 
 def test_the_search_starts_from_the_rates_that_results_show() -> None:

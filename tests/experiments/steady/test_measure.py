@@ -23,6 +23,7 @@ from ssdlab.experiments.steady.plan import Plan, check, pattern_of, plan
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.target import Directory, Twin, parse_target
+from ssdlab.units import parse_size
 
 KIB, MIB = 1 << 10, 1 << 20
 SMALL: Final = KnownTwin(capacity=512 * MIB, pages_per_block=32, buffer="256 KiB")
@@ -299,6 +300,8 @@ def test_a_block_smaller_than_the_mapping_unit_counts_as_a_whole_unit(
     run = _run(twin, tmp_path, Plan(seed=3))
     assert _covers(run, "hidden_spare", 100 * run.twin.describe()["spare"], 1.0)
     assert run.number("waf") > 3 * unit / 4
+    assert run.number("mapping_unit_kib") == unit
+    assert run.number("map_misses") == 0.0
     assert _covers(run, "waf_curve", run.number("waf"), 0.05)
 
 
@@ -414,3 +417,26 @@ def test_the_zipf_pattern_has_a_parameter() -> None:
 def test_a_twin_and_a_block_device_have_a_capacity_and_a_directory_none(tmp_path: Path) -> None:
     assert parse_target("twin:toshiba-xg5", 1 << 30).capacity_bytes == 1 << 30
     assert parse_target(str(tmp_path)).capacity_bytes is None
+
+
+def test_the_share_of_reads_that_load_a_part_of_the_map_is_that_of_the_map_not_in_memory(
+    tmp_path: Path,
+) -> None:
+    whole_kib = SMALL.capacity // 4096 * 4 // KIB
+    ftl = f'victim = "greedy"\nmap_cache = "{0.7 * whole_kib:.0f} KiB"'
+    run = _run(replace(SMALL, spare=0.2, read='["60 us"]', ftl=ftl), tmp_path, Plan(seed=3))
+    assert run.number("map_misses") == pytest.approx(30, abs=5)
+    assert _covers(run, "map_misses", 30, 1.0)
+    assert "reads all over the region first load a part of the map" in run.conclusion.verdict
+
+
+def test_the_rate_of_a_buffer_is_not_that_of_the_fresh_drive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _run(DRAWN["20 %, 3 choices, larger buffer"], tmp_path, Plan(seed=3))
+    fall, _ = spare_fall(run.evidence, parts_of(run.evidence)[0])
+    assert fall is not None
+    assert "fresh_iops" in run.conclusion.findings
+    early = replace(fall, at=parse_size(run.twin.buffer) / 1.01)
+    monkeypatch.setattr(analysis, "spare_fall", lambda _evidence, _part: (early, ""))
+    assert "fresh_iops" not in conclude(run.evidence).findings
