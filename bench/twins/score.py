@@ -110,7 +110,10 @@ def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
     if findings["steady"].value is True:
         scores["rate"] = grade(findings["iops"], rate)
     if region == capacity and isinstance(truth["waf"].value, float):
-        scores["waf_curve"] = grade(findings["waf_curve"], truth["waf"].value, 0.15)
+        counted = truth["waf"].value
+        scores["waf_curve"] = grade(findings["waf_curve"], counted, 0.15)
+        without = counted - _map_waf(drive)
+        scores["waf_without_map"] = grade(findings["waf_without_map"], without, 0.15)
         spare = 100 * float(drive.describe()["spare"])
         hidden = findings["hidden_spare"]
         truths = [spare, *_usable(drive, capacity)]
@@ -127,13 +130,23 @@ def _mapping_unit_kib(drive: RandomDrive) -> float:
     return float(drive.get("ftl.mapping_unit").split()[0])
 
 
+def _misses(drive: RandomDrive) -> float:
+    """The share of accesses all over the drive that load a page of the map."""
+    memory, units = drive.get("ftl.map_cache"), drive.describe()["capacity_bytes"] / 1024
+    if memory is None:
+        return 0.0
+    whole_kib = MAP_ENTRY_BYTES * units / _mapping_unit_kib(drive) / 1024
+    return max(0.0, 1 - float(memory.split()[0]) / whole_kib)
+
+
+def _map_waf(drive: RandomDrive) -> float:
+    """Map pages that a random write of 4 KiB writes, in units of 4 KiB."""
+    return _misses(drive) * float(drive.describe()["page_bytes"]) / 4096
+
+
 def _grade_misses(drive: RandomDrive, finding: Finding) -> Score:
     """The grade of the share of reads that load a part of the map: exact within 5 points."""
-    memory, units = drive.get("ftl.map_cache"), drive.describe()["capacity_bytes"] / 1024
-    truth = 0.0
-    if memory is not None:
-        whole_kib = MAP_ENTRY_BYTES * units / _mapping_unit_kib(drive) / 1024
-        truth = max(0.0, 100 * (1 - float(memory.split()[0]) / whole_kib))
+    truth = 100 * _misses(drive)
     if not isinstance(finding.value, float):
         return UNDETERMINED, finding.why
     is_near = abs(finding.value - truth) <= MISSES_TOLERANCE

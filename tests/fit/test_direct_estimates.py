@@ -10,9 +10,16 @@ from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
 from ssdlab.device import describe_twin
-from ssdlab.fit.direct_estimates import apply_estimates, corrected_estimates, initial_estimates
+from ssdlab.errors import TargetError
+from ssdlab.fit.direct_estimates import (
+    apply_estimates,
+    corrected_estimates,
+    enlarge_spare,
+    initial_estimates,
+)
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY
+from ssdlab.fit.parameters import Estimate
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
 from ssdlab.records import Finding
 
@@ -172,3 +179,36 @@ def test_a_mapping_unit_that_is_only_known_not_to_be_larger_than_the_writes_is_n
     assert [(each.key, each.value) for each in found] == (
         [("ftl.mapping_unit", expected)] if expected else []
     )
+
+
+def test_a_measured_buffer_that_is_slightly_too_small_for_the_dies_becomes_a_little_larger() -> (
+    None
+):
+    start = set_value(profiles.load("toshiba-xg5"), "ftl.chunk", "4 KiB")
+    size = next(
+        kib for kib in range(8192, 0, -64) if not _is_twin(start, "buffer.size", f"{kib} KiB")
+    )
+    text = apply_estimates(start, [Estimate("buffer.size", f"{size} KiB", None, None)], "test")
+    kib = int(get_value(text, "buffer.size").split()[0])
+    assert size < kib <= 1.3 * size
+    describe_twin("box", text, CAPACITY)
+
+
+def test_a_spare_that_leaves_a_small_candidate_no_room_for_collection_is_enlarged() -> None:
+    """As the superblocks of many dies take up much of it."""
+    start = set_value(profiles.load(CACHED), "flash.dies_per_channel", 32)
+    start = apply_estimates(set_value(start, "flash.blocks_per_plane", None), [], "test")
+    assert enlarge_spare(start, "test") == start
+    little = set_value(start, "ftl.spare", 0.01)
+    assert not _is_twin(start, "ftl.spare", 0.01)
+    text = enlarge_spare(little, "test")
+    assert 0.01 < get_value(text, "ftl.spare") < get_value(start, "ftl.spare")
+    describe_twin("box", text, CAPACITY)
+
+
+def _is_twin(profile: str, key: str, value: object) -> bool:
+    try:
+        describe_twin("box", set_value(profile, key, value), CAPACITY)
+    except TargetError:
+        return False
+    return True

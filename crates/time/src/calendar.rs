@@ -1,8 +1,7 @@
 //! `Calendar`: the bookings of a resource that serves one user at a time.
 
-use std::collections::VecDeque;
-
 use crate::Nanos;
+use crate::gaps::Gaps;
 
 /// Size of the ring of gaps: a power of two.
 const RING: usize = 64;
@@ -22,14 +21,14 @@ pub struct Span {
 impl Span {
     /// What a booking leaves of a gap before it, the booking, and what it leaves after it.
     #[inline]
-    fn split(self, earliest: Nanos, duration: Nanos) -> (Self, Self, Self) {
+    pub(crate) fn split(self, earliest: Nanos, duration: Nanos) -> (Self, Self, Self) {
         let start = self.start.max(earliest);
         let end = start + duration;
         (Self { start: self.start, end: start }, Self { start, end }, Self { start: end, ..self })
     }
 
     #[inline]
-    fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.start >= self.end
     }
 }
@@ -56,7 +55,7 @@ pub struct Calendar {
     /// Number of the last gap in the ring, plus one.
     end: u64,
     /// The gaps before those, if many bookings are made far ahead.
-    early: VecDeque<Span>,
+    early: Gaps,
 }
 
 impl Default for Calendar {
@@ -68,7 +67,7 @@ impl Default for Calendar {
             gaps: [none; RING],
             first: 0,
             end: 0,
-            early: VecDeque::new(),
+            early: Gaps::default(),
         }
     }
 }
@@ -123,23 +122,8 @@ impl Calendar {
     /// Books a span in one of the early gaps; `None` if it fits into none.
     #[cold]
     fn book_early(&mut self, earliest: Nanos, duration: Nanos) -> Option<Span> {
-        self.forget_past();
-        let near = self.early.partition_point(|gap| gap.end < earliest + duration);
-        let index = (near..self.early.len()).find(|index| {
-            let gap = self.early[*index];
-            gap.end >= gap.start.max(earliest) + duration
-        })?;
-        let (before, booked, after) = self.early[index].split(earliest, duration);
-        match (before.is_empty(), after.is_empty()) {
-            (false, false) => {
-                self.early[index] = after;
-                self.early.insert(index, before);
-            }
-            (false, true) => self.early[index] = before,
-            (true, false) => self.early[index] = after,
-            (true, true) => drop(self.early.remove(index)),
-        }
-        Some(booked)
+        self.early.forget_before(self.now);
+        self.early.book(earliest, duration)
     }
 
     fn book_gap(&mut self, number: u64, earliest: Nanos, duration: Nanos) -> Span {
@@ -172,16 +156,10 @@ impl Calendar {
     #[cold]
     fn sweep(&mut self) {
         for number in self.first..self.first + SWEPT {
-            self.early.push_back(self.gap(number));
+            self.early.push(self.gap(number));
         }
         self.first += SWEPT;
-        self.forget_past();
-    }
-
-    fn forget_past(&mut self) {
-        while self.early.front().is_some_and(|gap| gap.end <= self.now) {
-            self.early.pop_front();
-        }
+        self.early.forget_before(self.now);
     }
 
     fn remove(&mut self, number: u64) {

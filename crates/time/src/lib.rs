@@ -1,6 +1,7 @@
 //! Virtual time, resource calendars and seeded random streams: the basis of reproducible runs.
 
 mod calendar;
+mod gaps;
 mod nanos;
 mod random;
 

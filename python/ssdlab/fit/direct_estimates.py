@@ -8,6 +8,7 @@ candidate twin shows the bias, which is then added to the estimate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from ssdlab.fit.objective import CAPACITY, measure_cache, measure_spare
 from ssdlab.fit.parameters import LINK_MAX, Estimate
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
 from ssdlab.records import Finding
-from ssdlab.units import parse_duration, parse_size
+from ssdlab.units import format_size, parse_duration, parse_size
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
@@ -29,8 +30,11 @@ UNIT_LEAST_KIB: Final = 4.0
 MAP_CACHE: Final = "ftl.map_cache"
 MAP_ENTRY_BYTES: Final = 4
 """Of the model, for each mapping unit."""
-DOUBLINGS_MAX: Final = 8
-"""Maximum number of doublings of a buffer that cannot hold the open pages of all dies."""
+_MORE_SPARE: Final = 1.1
+_SPARE_STEPS: Final = 20
+_A_LITTLE: Final = 1.125  # a step from a measured size to one that is large enough
+ENLARGED_MOST: Final = 256.0
+"""The largest factor for a buffer that cannot hold the open pages of all dies."""
 RESERVE: Final = 3.0
 """Superblocks that collection and those being filled hold."""
 PROGRAM_MIN_US: Final = 30.0
@@ -129,7 +133,7 @@ def _exact(key: str, value: Any) -> Estimate:
 def apply_estimates(profile: str, estimates: Sequence[Estimate], source: str) -> str:
     """The profile's text with the estimates set; unchanged values keep their source.
 
-    A buffer that is too small for the dies is doubled until it is large enough.
+    A measured buffer may be slightly too small for the dies; then it is a little larger.
 
     Raises:
         UsageError: the profile and the estimates contradict each other.
@@ -141,16 +145,18 @@ def apply_estimates(profile: str, estimates: Sequence[Estimate], source: str) ->
             profile = remove_table(profile, "slc")  # its other keys need a size
         else:
             profile = set_value(profile, estimate.key, estimate.value, source)
-    return enlarge_buffer(profile, source)
+    return enlarge_buffer(profile, source, _A_LITTLE)
 
 
-def enlarge_buffer(profile: str, source: str = "") -> str:
+def enlarge_buffer(profile: str, source: str = "", factor: float = 2.0) -> str:
     """The profile with a buffer that holds the pages which its dies fill.
+
+    If it does not, it is enlarged by this factor as often as needed.
 
     Raises:
         UsageError: even a far larger one is too small.
     """
-    for _ in range(DOUBLINGS_MAX):
+    for _ in range(round(math.log(ENLARGED_MOST, factor))):
         try:
             size = describe_twin("the profile", profile)["buffer_bytes"]
             describe_twin("the candidate", profile, CAPACITY)
@@ -158,7 +164,8 @@ def enlarge_buffer(profile: str, source: str = "") -> str:
             if "buffer.size" not in str(error):
                 raise
             size = parse_size(str(get_value(profile, "buffer.size")))
-            profile = set_value(profile, "buffer.size", f"{2 * size // KIB} KiB", source)
+            size = round(factor * size)
+            profile = set_value(profile, "buffer.size", f"{size // KIB} KiB", source)
         else:
             assert size > 0, "a twin has a buffer"
             return profile
@@ -166,6 +173,23 @@ def enlarge_buffer(profile: str, source: str = "") -> str:
         "buffer.size is too small for the dies that the results show; give a start profile with "
         "a larger one"
     )
+
+
+def enlarge_spare(profile: str, source: str) -> str:
+    """The profile with as much spare as collection needs in a candidate, which is small."""
+    for _ in range(_SPARE_STEPS):
+        try:
+            describe_twin("the candidate", profile, CAPACITY)
+        except TargetError as error:
+            spare = get_value(profile, "ftl.spare")
+            is_room = any(key in str(error) for key in ("drive.capacity", "ftl.spare"))
+            if spare is None or not is_room:
+                break
+            why = f"as little as a twin of {format_size(CAPACITY)} can have; {source}"
+            profile = set_value(profile, "ftl.spare", round(_MORE_SPARE * spare, 4), why)
+        else:
+            break
+    return profile
 
 
 def corrected_estimates(profile: str, results: Sequence[Measurement]) -> list[Estimate]:

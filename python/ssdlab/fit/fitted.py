@@ -13,7 +13,14 @@ from ssdlab.errors import UsageError
 from ssdlab.fit import iocost
 from ssdlab.fit.cache_variants import Variant, variants
 from ssdlab.fit.checks import Check, check_cells, check_findings, is_left_out, objectives_of
-from ssdlab.fit.direct_estimates import SLC, apply_estimates, corrected_estimates, initial_estimates
+from ssdlab.fit.direct_estimates import (
+    SLC,
+    apply_estimates,
+    corrected_estimates,
+    enlarge_buffer,
+    enlarge_spare,
+    initial_estimates,
+)
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
 from ssdlab.fit.lasting import lasting_estimates
@@ -111,6 +118,8 @@ def fit(
             "findings under the names that `ssdlab run --json` prints"
         )
     starts = variants(start, direct, fit_input.fitted_others)
+    if "ftl.spare" not in direct:
+        starts = [replace(one, start=enlarge_spare(one.start, source)) for one in starts]
     cached = any(get_value(one.start, SLC) is not None for one in starts)
     kept = [_without_left_out(one, cached=cached) for _, one in objectives if one.cells]
     searched = [_search(variant, kept, fit_input, direct, source, progress) for variant in starts]
@@ -162,7 +171,7 @@ def _estimates_of(
     """
     found = near[0]
     space, start, searched = found.space, found.start, found.keys
-    text = _apply_solution(start, space, found.solutions[0], source)
+    text = enlarge_buffer(_apply_solution(start, space, found.solutions[0], source), source)
     direct = direct | {one.key: one for one in corrected_estimates(text, fit_input.others)}
     if "flash.channels" in searched:
         searched.add(DIES_PER_CHANNEL)

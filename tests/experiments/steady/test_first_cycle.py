@@ -62,7 +62,6 @@ def test_a_cycle_shows_the_waf_of_a_write_whatever_else_each_write_costs(
     assert bounds.least == pytest.approx(5.0 * unit, rel=0.03)
     assert bounds.least <= bounds.low <= 5.0 * unit * 1.001
     assert 4.999 * unit <= bounds.high < 5.15 * unit
-    assert bounds.added == pytest.approx(constant * unit, abs=0.05 * unit)
 
 
 def test_a_slow_link_does_not_hide_the_waf_but_what_each_write_costs_besides() -> None:
@@ -74,7 +73,6 @@ def test_a_slow_link_does_not_hide_the_waf_but_what_each_write_costs_besides() -
     assert cycle.is_collection
     assert bounds.least < 5.0 <= bounds.high * 1.001
     assert bounds.high < 1.05 * bounds.least
-    assert 0.5 < bounds.added < cycle.most_constant
 
 
 def test_victims_at_random_cost_the_same_from_the_start() -> None:

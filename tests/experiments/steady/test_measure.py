@@ -110,7 +110,6 @@ def test_so_little_hidden_flash_that_the_reserve_may_be_as_large_is_no_finding(
 
 
 def test_the_write_amplification_without_counters_is_near_that_by_counters(run: Run) -> None:
-    """Of three superblocks, newer ones are victims earlier than the first cycle assumes."""
     findings = run.conclusion.findings
     assert "counters" in findings["waf"].why
     blind = Evidence(
@@ -118,10 +117,10 @@ def test_the_write_amplification_without_counters_is_near_that_by_counters(run: 
         run.evidence.parameters,
     )
     waf = conclude(blind).findings["waf"]
-    assert "first cycle of collection" in waf.why
+    is_few = "choices = 3" in run.twin.ftl  # newer ones are victims earlier than in a first cycle
+    assert ("programs and reads" if is_few else "first cycle of collection") in waf.why
     assert waf.value == findings["waf_curve"].value
-    tolerance = 0.12 if "choices = 3" in run.twin.ftl else 0.05
-    assert waf.value == pytest.approx(run.number("waf"), rel=tolerance)
+    assert waf.value == pytest.approx(run.number("waf"), rel=0.05)
     assert _covers(run, "waf_curve", run.number("waf"), 0.0)
 
 

@@ -57,12 +57,23 @@ def test_data_that_is_read_faster_than_older_data_after_a_flush_went_to_a_cache(
     expected: tuple[bool | None, bool],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cases = {"unmapped": BUFFER, "recent": recent, "near": near}
+    cases = {"unmapped": BUFFER, "recent": recent, "near": near, "anywhere": near}
     reads = {case: _reads(*each) for case, each in cases.items()}
     monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
     monkeypatch.setattr(Gauged, "may_borrow", borrows)
     gauged = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
     assert (gauged.writes_cache, gauged.may_write_cache) == expected
+
+
+def test_trimmed_blocks_whose_map_is_loaded_first_do_not_hide_a_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Most of them take as long as reads of flash, if the map does not fit into memory."""
+    reads = {"unmapped": (*BUFFER[:2], *TLC), "recent": SLC, "near": TLC}
+    for anywhere, expected in ((TLC, None), ((*TLC, *(2 * each for each in TLC)), True)):
+        cases = {case: _reads(*each) for case, each in (reads | {"anywhere": anywhere}).items()}
+        monkeypatch.setattr(Gauged, "_single_reads", lambda _, case, cases=cases: cases[case])
+        assert Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0).writes_cache is expected
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,15 @@ NEITHER = _cycle(costs=(6.0, 7.0))
 
 
 def _found(monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, **values: Any) -> Estimate:
-    """WAF with these cycles; a steady write costs 5, and the hidden flash is not known."""
+    """WAF with these cycles; a steady write costs 5, and the hidden flash is not known.
+
+    `by_costs` are the bounds by programs and reads.
+    """
     monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: list(cycles))
-    hidden = values.pop("hidden", UNKNOWN)
-    return waf(drive(**values), hidden)
+    by_costs = values.pop("by_costs", None)
+    monkeypatch.setattr(estimates, "waf_by_costs", lambda _gauged: by_costs)
+    hidden, with_map = values.pop("hidden", UNKNOWN), values.pop("with_map", True)
+    return waf(drive(**values), hidden, with_map=with_map)
 
 
 def _bracket(monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, **values: Any) -> Bracket:
@@ -219,16 +224,65 @@ def test_a_map_in_flash_may_make_all_of_the_cost_programs(monkeypatch: pytest.Mo
     assert known.high == pytest.approx(1.05 * 5.0 * 8 / 7)
 
 
-def test_the_constant_part_of_the_cost_may_be_programs_of_a_map(
+def test_the_writes_of_a_map_are_left_out_or_at_least_a_unit_for_each_miss(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    gauges = {"misses_map": True, "steady": 1 / 9, "map_misses": Bracket(0.6, 0.5, 0.7)}
     cycle = _cycle(constant=1.0)
-    plain, missing = (
-        _bracket(monkeypatch, cycle, misses_map=misses, direct=1.0, steady=1 / 9)
-        for misses in (False, True)
+    plain = _bracket(monkeypatch, cycle, steady=1 / 9)
+    without, total = (
+        _bracket(monkeypatch, cycle, with_map=each, **gauges) for each in (False, True)
     )
-    assert missing.low == plain.low
-    assert missing.high == pytest.approx(plain.high + 1.05 * cycle.waf_of(9.0).added)
+    assert without == plain
+    assert total.low == pytest.approx(plain.low + 0.5)
+    assert total.high == pytest.approx(1.05 * 9.0)
+    assert total.value == pytest.approx((total.low * total.high) ** 0.5)
+
+
+def _costs(low: float, high: float) -> Bracket:
+    return Bracket((low * high) ** 0.5, low, high)
+
+
+def test_both_ways_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = _bracket(monkeypatch, SURE)
+    assert _bracket(monkeypatch, SURE, by_costs=_costs(4.0, 6.0)) == plain
+    cut = _bracket(monkeypatch, SURE, by_costs=_costs(5.0, 6.0))
+    assert cut == pytest.approx(((5.0 * plain.high) ** 0.5, 5.0, plain.high))
+    for other in (_costs(3.0, 4.0), _costs(6.0, 8.0)):
+        found = _found(monkeypatch, SURE, by_costs=other)
+        assert found.bracket is None
+        assert "did not change as that of collection" in found.why
+
+
+@pytest.mark.parametrize("values", [{}, {"garbage": FROM_FEW}, {"garbage": AT_RANDOM}])
+def test_costs_alone_show_waf_where_the_first_cycle_does_not(
+    values: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near, wide = _costs(4.5, 6.0), _costs(4.0, 6.1)
+    found = _found(monkeypatch, by_costs=near, **values)
+    assert found.bracket == near
+    assert "relative to programs and reads" in found.why
+    unclear = _found(monkeypatch, by_costs=wide, **values)
+    assert unclear.bracket is None
+    assert "too uncertain: 4 to 6.1" in unclear.why
+
+
+def test_costs_alone_are_not_enough_if_all_possible_cycles_show_another_waf(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gauges = {"garbage": garbage_of_an_eighth(rate=1 / 4)}
+    assert LIKELY.waf_of(5.0).low > 5.3
+    found = _found(monkeypatch, LIKELY, by_costs=_costs(9.0, 11.0), **gauges)
+    assert found.bracket is None
+    assert "did not change as that of collection" in found.why
+
+
+def test_victims_from_a_few_are_collected_earlier_than_the_first_cycle_assumes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So only what writes cost counts."""
+    found = _bracket(monkeypatch, LIKELY, garbage=FROM_FEW, by_costs=_costs(4.0, 5.5))
+    assert found == _costs(4.0, 5.5)
 
 
 def test_a_cache_adds_a_write_to_each_unit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,21 +170,32 @@ impl Profile {
     ///
     /// It has fewer blocks per plane, a smaller SLC cache and less memory for the map. If fewer
     /// than 128 superblocks would be left, blocks get smaller instead, and their erase time in
-    /// proportion, so that the erase time per byte stays.
+    /// proportion, so that the erase time per byte stays. Their pages are halved while that leaves
+    /// no rest; with a rest only if collection would have too little flash otherwise.
     ///
     /// # Errors
     /// A capacity that leaves too little flash for collection, or needs more than 32-bit addresses.
     pub fn scaled_to(&self, capacity: u64) -> Result<Self, ConfigError> {
         let mut scaled = self.clone();
-        let spare = self.spare();
-        let flash = capacity as f64 / (1.0 - spare);
+        let flash = capacity as f64 / (1.0 - self.spare());
         let superblocks = flash / self.geometry.superblock_bytes() as f64;
         while superblocks * f64::from(shrink(&scaled, self)) < SUPERBLOCKS_SCALED_MIN as f64
+            && scaled.geometry.pages_per_block.is_multiple_of(2)
             && can_halve(&scaled)
         {
-            scaled.geometry.pages_per_block /= 2;
-            scaled.timing.erase = ssdlab_time::Nanos::new(scaled.timing.erase.get() / 2);
+            halve_blocks(&mut scaled);
         }
+        let mut resized = self.resized(&scaled, capacity);
+        while resized.is_err() && can_halve(&scaled) {
+            halve_blocks(&mut scaled);
+            resized = self.resized(&scaled, capacity);
+        }
+        resized
+    }
+
+    /// A drive of this capacity with the blocks of `scaled`.
+    fn resized(&self, scaled: &Self, capacity: u64) -> Result<Self, ConfigError> {
+        let (mut scaled, spare) = (scaled.clone(), self.spare());
         let ratio = capacity as f64 / self.capacity as f64;
         if scaled.map_cache > 0 {
             scaled.map_cache = ((scaled.map_cache as f64 * ratio) as u64).max(1);
@@ -207,6 +218,12 @@ impl Profile {
     }
 }
 
+fn halve_blocks(profile: &mut Profile) {
+    let (pages, erase) = (&mut profile.geometry.pages_per_block, &mut profile.timing.erase);
+    *erase = ssdlab_time::Nanos::new(erase.get() * u64::from(*pages / 2) / u64::from(*pages));
+    *pages /= 2;
+}
+
 fn shrink(scaled: &Profile, full: &Profile) -> u32 {
     full.geometry.pages_per_block / scaled.geometry.pages_per_block
 }
@@ -217,7 +234,6 @@ fn can_halve(profile: &Profile) -> bool {
     let half = Geometry { pages_per_block: geometry.pages_per_block / 2, ..geometry.clone() };
     let die_units = half.multi_page_units() * half.pages_per_block;
     half.pages_per_block >= 2
-        && geometry.pages_per_block.is_multiple_of(2)
         && die_units.is_multiple_of(geometry.chunk_units)
         && profile.slc.as_ref().is_none_or(|slc| slc.check(&half).is_ok())
 }

@@ -233,6 +233,25 @@ fn a_scaled_profile_keeps_spare_and_erase_time_per_page() {
 }
 
 #[test]
+fn blocks_of_odd_length_are_halved_only_if_the_drive_would_be_too_small() {
+    let text = PROFILE
+        .replace("capacity = \"64 MiB\"", "capacity = \"512 GB\"")
+        .replace("pages_per_block = 16", "pages_per_block = 4097");
+    let full = Profile::from_toml(&text).unwrap();
+    let pages = |mebibytes: u64| {
+        let scaled = full.scaled_to(mebibytes << 20).unwrap();
+        let ratio = f64::from(scaled.geometry.pages_per_block) / 4097.0;
+        let erase = scaled.timing.erase.get() as f64 / full.timing.erase.get() as f64;
+        assert!((erase / ratio - 1.0).abs() < 0.01, "{erase} for {ratio} of a block");
+        assert!((scaled.spare() - full.spare()).abs() < 0.05);
+        scaled.geometry.pages_per_block
+    };
+    assert_eq!(pages(64 << 10), 4097);
+    let small = pages(64);
+    assert!(small < 4097 && (4097 >> (12 - small.ilog2())) == small, "{small}");
+}
+
+#[test]
 fn a_scaled_profile_has_memory_for_the_same_share_of_its_map() {
     let full = "capacity = \"512 GB\"";
     let text = PROFILE

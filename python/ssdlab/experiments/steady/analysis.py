@@ -192,10 +192,14 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
         reason = "the gauges need trim"
     is_shown = gauged.is_complete and isinstance(gauged.garbage, Garbage)
     hidden = Estimate(None, reason) if reason and not is_shown else hidden_flash(gauged)
-    curve = _finding(waf(gauged, hidden) if part.verdict.steady else _NOT_STEADY, "")
+    curve, without_map = (
+        _finding(waf(gauged, hidden, with_map=each) if part.verdict.steady else _NOT_STEADY, "")
+        for each in (True, False)
+    )
     findings = {
         "waf": _counted_waf(evidence, part) or curve,
         "waf_curve": curve,
+        "waf_without_map": without_map,
         "mapping_unit_kib": _mapping_unit(gauged, part.block),
         "map_misses": _map_misses(gauged),
     }

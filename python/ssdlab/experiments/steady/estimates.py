@@ -16,6 +16,7 @@ from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.rates import SAME, same
+from ssdlab.experiments.steady.write_costs import CACHED, waf_by_costs
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -38,11 +39,11 @@ _SPARE_LEAST: Final = 0.03
 superblocks of any size."""
 _SURE: Final = 1.05  # factor of the bounds of WAF if the cost declines as in a first cycle
 _LIKELY: Final = 1.07  # the same if it may do so
+_BY_COSTS: Final = "what a steady write costs, relative to programs and reads"
 _KNOWN: Final = 1.03  # the same by known garbage that agrees
 _FEW: Final = 1.15  # WAF of a first cycle with victims chosen from three / that with others
 _RANDOM: Final = 1.03  # the same if victims are chosen at random
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
-_CACHED: Final = 0.8  # of the writes go to a cache that held the last ones, at least
 _FLAT: Final = 1.15
 """If victims are chosen at random, WAF and cost are those of the steady state from the start."""
 _NO_CHOICE: Final = (
@@ -62,6 +63,9 @@ class Estimate:
 
     bracket: Bracket | None
     why: str
+
+
+_UNLIKE_ANY: Final = Estimate(None, _UNLIKE)
 
 
 def hidden_flash(gauged: Gauged) -> Estimate:
@@ -227,12 +231,54 @@ def _estimate(at: Bracket, taken: Bracket, reserve: float, why: str) -> Estimate
     return Estimate(Bracket(value, low, high), why)
 
 
-def waf(gauged: Gauged, hidden: Estimate) -> Estimate:
-    """WAF from the cost of a steady write, relative to those of the first cycle of collection."""
+def waf(gauged: Gauged, hidden: Estimate, *, with_map: bool = True) -> Estimate:
+    """WAF from the cost of a steady write, with or without writes of the map.
+
+    Its cost relative to the first cycle of collection, and to that of programs and reads, each give
+    an interval. Both must agree.
+    """
     if not gauged.is_complete or not gauged.has_single_reads:
         return Estimate(None, GAUGES)
     if gauged.is_steady_limited:
         return Estimate(None, "the link, the host or the controller may limit the steady rate")
+    found = _without_map(gauged, hidden)
+    if found.bracket is None or not (gauged.misses_map and with_map):
+        return found
+    return _with_map(gauged, found)
+
+
+def _without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
+    by_costs, found = waf_by_costs(gauged), _relative(gauged, hidden)
+    if by_costs is None:
+        return found
+    if found.bracket is None or gauged.garbage == FROM_FEW:
+        return _UNLIKE_ANY if _differs(gauged, by_costs) else _narrow(by_costs, _BY_COSTS)
+    low, high = max(found.bracket.low, by_costs.low), min(found.bracket.high, by_costs.high)
+    if low > high:
+        return _UNLIKE_ANY
+    is_same = found.bracket[1:] == (low, high)
+    return found if is_same else Estimate(_between(low, high), found.why)
+
+
+def _differs(gauged: Gauged, by_costs: Bracket) -> bool:
+    """Whether all cycles that may be those of collection show another WAF."""
+    found = [each for each in cycles(gauged) if each.may_be_collection]
+    bounds = [each.waf_of(1 / gauged.steady) for each in found]
+    return bool(bounds) and not any(
+        each.low / _LIKELY < by_costs.high and by_costs.low < each.high * _FEW for each in bounds
+    )
+
+
+def _narrow(bracket: Bracket, why: str) -> Estimate:
+    """The estimate, unless it is too wide."""
+    _, low, high = bracket
+    if high > WIDEST * low:
+        return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
+    return Estimate(bracket, why)
+
+
+def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
+    """WAF by the cost relative to that of the first cycle, or of victims chosen at random."""
     if gauged.garbage == AT_RANDOM:
         return _waf_at_random(gauged, hidden)
     every = cycles(gauged)
@@ -254,7 +300,7 @@ def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
         f"a steady write costs {ratio:.3g} times as much as the mean one of the first cycle of "
         "collection, whose WAF is known"
     )
-    return _with_added(gauged, within, why)
+    return _with_cache(gauged, within, why)
 
 
 def _by_garbage(gauged: Gauged, unlike: Sequence[Cycle]) -> Estimate:
@@ -283,7 +329,7 @@ def _waf_by(gauged: Gauged, garbage: Garbage) -> float:
 def _sure(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket:
     """WAF by cycles in which the cost declines as WAF does."""
     low = max(1.0, min(each.least for each in bounds) / _SURE)
-    high = max(each.high + gauged.misses_map * each.added for each in bounds) * _SURE
+    high = max(each.high for each in bounds) * _SURE
     return _centred(gauged, _between(low, high))
 
 
@@ -330,21 +376,26 @@ def _of_few(gauged: Gauged, low: float, high: float) -> Bracket | None:
     return _between(low, most if gauged.may_borrow or ratio < low else min(most, ratio))
 
 
-def _with_added(gauged: Gauged, found: Bracket, why: str) -> Estimate:
-    """WAF with what an SLC cache and a map in flash may add to it."""
+def _with_cache(gauged: Gauged, found: Bracket, why: str) -> Estimate:
+    """WAF with what an SLC cache may add to it."""
     _, low, high = found
-    if gauged.misses_map:
-        program = _program_s(gauged)
-        if program is None:
-            return Estimate(None, "a map in flash may add programs to each write")
-        high = max(high, _SURE / gauged.steady / program)
     if gauged.may_write_cache:
         high += gauged.unit or 1
     if gauged.writes_cache:
-        low += _CACHED * (gauged.unit or 1)
-    if high > WIDEST * low:
-        return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
-    return Estimate(found if found[1:] == (low, high) else _between(low, high), why)
+        low += CACHED * (gauged.unit or 1)
+    return _narrow(found if found[1:] == (low, high) else _between(low, high), why)
+
+
+def _with_map(gauged: Gauged, found: Estimate) -> Estimate:
+    """WAF with writes of the map: all that a write costs may be programs."""
+    assert found.bracket is not None
+    program, misses = _program_s(gauged), gauged.map_misses
+    if program is None:
+        return Estimate(None, "a map in flash may add programs to each write")
+    _, low, high = found.bracket
+    low += 0.0 if misses is None else max(0.0, misses.low) * min(gauged.units)
+    high = max(high, _SURE / gauged.steady / program + gauged.may_write_cache * max(gauged.units))
+    return _narrow(_between(low, high), found.why)
 
 
 def _program_s(gauged: Gauged) -> float | None:
@@ -368,7 +419,7 @@ def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
         for size in (hidden.bracket.low, hidden.bracket.high)
     )
     why = "victims are chosen at random: as many of their units are valid as of all flash"
-    return _with_added(gauged, _between(least / _RANDOM, most * _RANDOM), why)
+    return _with_cache(gauged, _between(least / _RANDOM, most * _RANDOM), why)
 
 
 def _is_flat(cycle: Cycle) -> bool:

@@ -40,13 +40,12 @@ class WafBounds(NamedTuple):
     """Bounds of a WAF.
 
     From `low` on it agrees with the cost before collection, from `least` on with the decline of the
-    cost, too. `added` is what `Cycle.constants` add to it if they are programs.
+    cost, too.
     """
 
     least: float
     low: float
     high: float
-    added: float
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class Cycle:
         low, high = sorted(self.unit * self._waf_of(cost, each) for each in within)
         beyond = least if self.is_collection else most
         lowest = min(low, self.unit * self._waf_of(cost, beyond))
-        return WafBounds(lowest, low, high, self.unit * within[1])
+        return WafBounds(lowest, low, high)
 
     def _waf_of(self, cost: float, constant: float) -> float:
         waf, mean = (sum(pair) / 2 for pair in (self.wafs, self.costs))

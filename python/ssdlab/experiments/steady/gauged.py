@@ -22,6 +22,7 @@ from ssdlab.experiments.steady.single_reads import SingleReads, single_reads
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
 from ssdlab.stats.steady import Progress
 
+KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 UNITS: Final = (1, 2, 4, 8, 16)
 """Mapping unit / block size, if the unit is larger."""
@@ -90,6 +91,11 @@ class Gauged:
     def is_complete(self) -> bool:
         """Whether all gauges were measured."""
         return all(self.curve(case).written for case in ("burst", "ordered", "fill", "large"))
+
+    @property
+    def block(self) -> float:
+        """Bytes of a write of the rounds."""
+        return float(self.evidence.parameters["write_block_kib"] * KIB)
 
     def curve(self, case: str) -> Progress:
         """The curve of a gauge."""
@@ -259,7 +265,7 @@ class Gauged:
         it may be in a cache whose reads are slow.
         """
         unmapped, recent, near = map(self._single_reads, ("unmapped", "recent", "near"))
-        without_flash = _NO_FLASH * unmapped.quantile(_SLOW)
+        without_flash = _NO_FLASH * unmapped.quantile(_FAST if self.misses_map else _SLOW)
         fast, slow = near.quantile(_FAST), near.quantile(_SLOW)
         if recent.share_between(without_flash, _IN_CACHE * fast) > _SOME:
             return True

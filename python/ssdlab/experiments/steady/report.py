@@ -199,6 +199,7 @@ _FINDINGS: Final = {
     "iops_cv": "Coefficient of variation of the rate",
     "waf": "Write amplification",
     "waf_curve": "Write amplification from the curve alone",
+    "waf_without_map": "The same without writes of the map",
     "hidden_spare": "Effective spare (hidden / all)",
     "overprovisioning": "Overprovisioning (hidden / visible)",
     "fresh_iops": "Fresh rate",

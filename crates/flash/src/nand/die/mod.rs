@@ -1,14 +1,14 @@
 //! `Die`: the operations of a die, one at a time: reads first, all others in order of arrival.
 
+mod queue;
 mod reads;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
-
 use ssdlab_time::{Nanos, Span};
 
 use super::activity::{DieActivity, OperationKind};
+use queue::Queue;
 pub use reads::Priority;
 use reads::{Reads, SuspendedFor, Suspension};
 
@@ -39,7 +39,7 @@ use reads::{Reads, SuspendedFor, Suspension};
 #[derive(Clone, Debug, Default)]
 pub struct Die {
     /// Operations that may not have ended yet, in their order.
-    queued: VecDeque<Queued>,
+    queued: Queue<Queued>,
     /// When the die is free for the first of them.
     free: Nanos,
     /// The sum of their durations.

@@ -209,7 +209,7 @@ fn check_no_overlap(mut die: Die, holds: bool, limit: Option<Nanos>) {
             }
         }
         check_schedule(&die, &reads);
-        let delays = die.queued.iter().map(|operation| operation.delayed);
+        let delays = (0..die.queued.len()).map(|index| die.queued[index].delayed);
         let delay = delays.max().unwrap_or_default();
         assert!(holds || priority.allows(delay), "an operation was delayed by {delay}");
     }

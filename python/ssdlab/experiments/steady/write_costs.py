@@ -1,0 +1,95 @@
+"""Bounds of WAF by what a steady write costs: programs, and reads of the units that are relocated.
+
+A write costs WAF programs, and at most a read for each unit that is not the host's. Large writes in
+order show what a program costs, if neither link nor buffer limits them; known garbage shows what
+both cost together. Random reads of single blocks show what a read costs, at most. So these bounds
+hold whatever the choice of victims.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.experiments.steady.garbage import Garbage
+from ssdlab.experiments.steady.gauged import LIMITED, Gauged
+from ssdlab.experiments.steady.rates import settled
+
+_BLOCK: Final = 4096  # bytes of a read
+_SURE: Final = (1.05, 1.07)  # factors of the bounds
+_DIRECT: Final = (0.8, 1.02)
+"""The cost of a program by known garbage / that by large writes: victims and dies are not equal."""
+_SLOWEST_S: Final = 0.003
+"""Of a program. A buffer that holds less than is written meanwhile may not keep all dies busy."""
+_SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
+_BUFFERS: Final = 3.0  # what is written before collection / the buffer, at least
+_FREE: Final = 0.85  # of what writes before collection cost more than a program, at least
+CACHED: Final = 0.8  # of the writes go to a cache that held the last ones, at least
+
+
+def waf_by_costs(gauged: Gauged) -> Bracket | None:
+    """WAF without writes of the map; None if the gauges do not show what a program costs."""
+    bounds = [each for unit in gauged.units for each in _of_unit(gauged, unit)]
+    if not bounds:
+        return None
+    low = max(1.0, min(low for low, _ in bounds) / _SURE[0])
+    high = max(high for _, high in bounds) * _SURE[1]
+    if gauged.writes_cache:
+        low += CACHED * min(gauged.units)
+    if gauged.may_write_cache:
+        high += max(gauged.units)
+    return Bracket(math.sqrt(low * high), low, high) if low <= high else None
+
+
+def _of_unit(gauged: Gauged, unit: int) -> Iterator[tuple[float, float]]:
+    """The bounds for each pair of what a program and the read of a relocated unit may cost."""
+    misses = gauged.map_misses
+    if misses is None or (gauged.misses_map and not _shows_map(gauged)):
+        return
+    steady = 1 / gauged.steady
+    read = _BLOCK / gauged.block / settled(gauged.curve("read")) / (1 + misses.value)
+    rest = _SUSPENDING * read if unit > 1 else 0.0  # reads of the rest of a unit
+    for program, relocated in _costs(gauged, read / unit):
+        least, most = _of_map(gauged, unit * program) if gauged.misses_map else (0.0, 0.0)
+        both = program + relocated
+        yield (
+            (steady + unit * relocated - max(most, rest)) / both,
+            (steady + unit * relocated - least) / both,
+        )
+
+
+def _of_map(gauged: Gauged, program: float) -> tuple[float, float]:
+    """What look-ups in a map add to a write that takes this long to program."""
+    before = gauged.cost_before_collection
+    most = max(0.0, before - program)
+    is_free = before * gauged.fastest * LIMITED > 1  # neither link nor host limits them
+    return (_FREE * most if is_free else 0.0), most
+
+
+def _shows_map(gauged: Gauged) -> bool:
+    """Whether neither buffer nor cache took the writes before collection, so that they show it."""
+    buffer = gauged.buffer + gauged.unseen_buffer
+    is_long = gauged.fall is not None and gauged.fall.at > _BUFFERS * buffer
+    return is_long and gauged.writes_cache is not None and not gauged.may_write_cache
+
+
+def _costs(gauged: Gauged, read: float) -> list[tuple[float, float]]:
+    """Seconds per byte of a program and of the read of what is relocated, at most `read`."""
+    direct, garbage = 1 / gauged.direct, gauged.garbage
+    shows_program = not (
+        gauged.is_direct_limited
+        or gauged.may_write_cache
+        or gauged.buffer < gauged.direct * _SLOWEST_S
+    )
+    if not isinstance(garbage, Garbage):
+        return [(direct, 0.0), (direct, read)] if shows_program else []
+    cost, waf = 1 / garbage.rate, garbage.waf
+    least, most = (cost - (waf - 1) * read) / waf, cost / waf
+    if not gauged.is_direct_limited:
+        least, most = (min(max(factor * direct, least), most) for factor in _DIRECT)
+    found = [(each, (cost - waf * each) / (waf - 1)) for each in (least, most)]
+    if shows_program and direct > most:  # victims were emptier than known garbage
+        found.append((direct, 0.0))
+    return [pair for pair in found if pair[0] > 0]

@@ -1,0 +1,123 @@
+"""Bounds of WAF by what programs and reads cost, on writes whose cost is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gauged_drive import drive, drop, garbage_of_an_eighth
+
+from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.experiments.steady.write_costs import waf_by_costs
+from ssdlab.stats.steady import Progress
+
+BLOCK = 4096.0
+READ = 0.2
+"""Seconds per byte of random reads; a program takes 1 second per byte."""
+
+
+def _drive(waf: float, *, unit: int = 1, relocated: float = READ, **values: Any) -> Any:
+    """A drive whose steady writes cost `waf` programs, reads of what is relocated, and `others`."""
+    others = values.pop("others", 0.0)
+    cost = waf + (waf - unit) * relocated / unit + others
+    reads = Progress([1.0] * 100, [1 / READ] * 100)
+    usual = {
+        "unit": unit,
+        "units": (unit,),
+        "block": BLOCK,
+        "steady": 1 / cost,
+        "curve": lambda _case: reads,
+        "map_misses": Bracket(0.0, 0.0, 0.05),
+        "cost_before_collection": unit + others,
+        "fastest": 100.0,
+    }
+    return drive(**usual | values)
+
+
+def _bounds(waf: float, **values: Any) -> Bracket:
+    found = waf_by_costs(_drive(waf, **values))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("relocated", [0.0, 0.5 * READ, READ])
+@pytest.mark.parametrize("unit", [1, 2, 4])
+@pytest.mark.parametrize("waf", [1.5, 5.0, 40.0])
+def test_large_writes_and_reads_bound_waf(waf: float, unit: int, relocated: float) -> None:
+    found = _bounds(unit * waf, unit=unit, relocated=relocated)
+    assert found.low < unit * waf < found.high
+    reads = (unit > 1) * 4 * READ  # of the rest of a unit
+    assert found.high * (1 + READ) ** -1 < 1.07 * 1.05 * (found.low + reads)
+
+
+def test_the_bounds_are_nearer_if_reads_take_less_time() -> None:
+    slow, fast = (
+        _bounds(5.0, relocated=0.0, curve=lambda _, rate=rate: Progress([1.0] * 9, [rate] * 9))
+        for rate in (2.0, 200.0)
+    )
+    assert fast.high == slow.high
+    assert fast.low > 1.2 * slow.low
+
+
+@pytest.mark.parametrize("relocated", [0.0, READ])
+@pytest.mark.parametrize("limited", [True, False])
+def test_known_garbage_shows_programs_and_reads_together(relocated: float, limited: bool) -> None:
+    """A slow link may then limit large writes."""
+    garbage = garbage_of_an_eighth(rate=1 / (8 + 7 * relocated))
+    found = _bounds(
+        7.0, relocated=relocated, garbage=garbage, is_direct_limited=limited, unseen_buffer=0.0
+    )
+    assert found.low < 7.0 < found.high < 1.15 * found.low
+
+
+@pytest.mark.parametrize("others", [0.0, READ, 4 * READ])
+def test_reads_of_the_rest_of_a_mapping_unit_may_suspend_programs(others: float) -> None:
+    found = _bounds(6.0, unit=2, relocated=0.0, others=others)
+    assert found.low < 6.0 < found.high
+
+
+def test_victims_that_are_emptier_than_known_garbage_cost_less_than_its_waf() -> None:
+    """Then a program takes longer than its cost shows, as large writes do."""
+    garbage = garbage_of_an_eighth(rate=1 / 6.4)
+    found = _bounds(10.0, relocated=0.0, garbage=garbage)
+    assert found.low < 10.0
+    assert found.high == pytest.approx(1.07 * 10.0 / 0.8)
+    small = _bounds(10.0, relocated=0.0, garbage=garbage, buffer=0.002)
+    assert small.low > 10.0, "a small buffer may limit large writes"
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_what_writes_cost_before_collection_shows_what_a_map_adds(limited: bool) -> None:
+    """Only in part, if the link may have limited these writes."""
+    map_values = {"misses_map": True, "map_misses": Bracket(0.5, 0.45, 0.55), "others": 2.0}
+    rate = 1 / 3.0 if limited else 100.0
+    found = _bounds(5.0, fastest=rate, **map_values)
+    assert found.low < 5.0 < found.high
+    assert (found.high < 1.5 * found.low) != limited
+    early = waf_by_costs(_drive(5.0, fall=drop(2.5), **map_values))
+    assert early is None, "the buffer took the writes before the fall"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"is_direct_limited": True},
+        {"direct": 1000.0},
+        {"map_misses": None},
+        {"borrows": True, "writes_cache": None},
+    ],
+)
+def test_without_the_cost_of_a_program_there_are_no_bounds(values: dict[str, Any]) -> None:
+    """The link, a small buffer or a cache may limit large writes; or reads are not clear."""
+    assert waf_by_costs(_drive(5.0)) is not None
+    assert waf_by_costs(_drive(5.0, **values)) is None
+
+
+def test_writes_that_go_to_a_cache_first_count_once_more() -> None:
+    values = {"garbage": garbage_of_an_eighth(rate=1 / 8), "relocated": 0.0}
+    alone = _bounds(5.0, **values)
+    cached = _bounds(5.0, writes_cache=True, **values)
+    unclear = _bounds(5.0, writes_cache=None, borrows=True, **values)
+    assert cached.low == pytest.approx(alone.low + 0.8)
+    assert cached.high == unclear.high == pytest.approx(alone.high + 1.0)
+    assert unclear.low == alone.low
