@@ -1,37 +1,13 @@
 //! `Calendar`: the bookings of a resource that serves one user at a time.
 
-use crate::Nanos;
 use crate::gaps::Gaps;
+use crate::{Nanos, Span};
 
 /// Size of the ring of gaps: a power of two.
 const RING: usize = 64;
 
 /// Number of gaps that are moved out of a full ring.
 const SWEPT: u64 = 16;
-
-/// A booking, from `start` up to `end`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// The start of the booking.
-    pub start: Nanos,
-    /// The time at which the next user may start.
-    pub end: Nanos,
-}
-
-impl Span {
-    /// What a booking leaves of a gap before it, the booking, and what it leaves after it.
-    #[inline]
-    pub(crate) fn split(self, earliest: Nanos, duration: Nanos) -> (Self, Self, Self) {
-        let start = self.start.max(earliest);
-        let end = start + duration;
-        (Self { start: self.start, end: start }, Self { start, end }, Self { start: end, ..self })
-    }
-
-    #[inline]
-    pub(crate) fn is_empty(self) -> bool {
-        self.start >= self.end
-    }
-}
 
 /// A channel or a link: busy until a time, with free gaps before that time.
 ///
@@ -172,8 +148,8 @@ impl Calendar {
 
 #[cfg(test)]
 mod tests {
-    use super::{Calendar, Span};
-    use crate::Nanos;
+    use super::Calendar;
+    use crate::{Nanos, Span};
 
     fn span(start: u64, end: u64) -> Span {
         Span { start: Nanos::new(start), end: Nanos::new(end) }

@@ -4,7 +4,9 @@ mod calendar;
 mod gaps;
 mod nanos;
 mod random;
+mod span;
 
-pub use calendar::{Calendar, Span};
+pub use calendar::Calendar;
 pub use nanos::Nanos;
 pub use random::{Random, fnv_1a};
+pub use span::Span;

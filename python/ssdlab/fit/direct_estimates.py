@@ -31,7 +31,7 @@ MAP_CACHE: Final = "ftl.map_cache"
 MAP_ENTRY_BYTES: Final = 4
 """Of the model, for each mapping unit."""
 _MORE_SPARE: Final = 1.1
-_SPARE_STEPS: Final = 20
+_SPARE_STEPS: Final = 40
 _A_LITTLE: Final = 1.125  # a step from a measured size to one that is large enough
 ENLARGED_MOST: Final = 256.0
 """The largest factor for a buffer that cannot hold the open pages of all dies."""
