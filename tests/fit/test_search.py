@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.objective import Effort, Objective
 from ssdlab.fit.parameters import LINK_MAX, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.solving import cost_on
+from ssdlab.fit.solving import Floats, Solution, Task, cost_on, solve_all
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 ROW = AgeingRow("made", 4096.0, (50.0, 200.0, 800.0, 4000.0), (1.0,) * 5)
@@ -126,3 +128,25 @@ def test_an_outlier_counts_less_except_in_an_ageing_row(experiment: str, expecte
     errors = solving._residuals(objective, "", Effort.FINE)
     assert errors == pytest.approx([expected, -0.1], rel=1e-3)
     assert cost_on([objective, objective], "") == pytest.approx(2 * float(errors @ errors))
+
+
+def test_a_search_goes_on_after_steps_that_were_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The derivatives are computed as often as allowed, and no more."""
+    points: list[float] = []
+
+    def cliff(log_factors: Floats) -> Floats:
+        points.append(float(log_factors[0]))
+        return np.where(log_factors > 0.07, 50.0, 1 - 0.2 * log_factors)
+
+    monkeypatch.setattr(solving, "residuals_of", lambda _task: cliff)
+    space = SimpleNamespace(bounds=lambda: (np.full(1, -9.0), np.full(1, 9.0)))
+    start = Solution((), np.zeros(1), np.zeros(1), 0.0)
+    task = Task("", (), cast(SearchSpace, space), start, 0.0, 3, Effort.FINE)
+    [solution] = solve_all([task], lambda _done: None)
+    assert max(points) == 3.0, "the first step"
+    assert 0.04 < solution.log_factors[0] < 0.07
+    assert solution.cost < 0.985
+    derived = sum(
+        later == pytest.approx(here + solving.STEP) for here in points for later in points
+    )
+    assert derived <= 3

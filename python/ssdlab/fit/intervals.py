@@ -22,7 +22,7 @@ from ssdlab.fit.solving import Floats, Solution, Task, residuals_of
 
 CHI2_95: Final = 3.84
 """95 % quantile of chi squared with one degree of freedom."""
-POOR_FIT: Final = 4.0
+POOR_FIT: Final = 2.5
 """Above this chi squared per degree of freedom, no candidate twin explains the results."""
 DETERMINED_RATIO: Final = 1.25
 """A factor is determined if its upper bound is at most this times its lower bound."""

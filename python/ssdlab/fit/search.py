@@ -42,6 +42,9 @@ REGISTER: Final = "flash.cache_register"
 FASTER: Final = 2.5
 """Times faster than the limit: where a link or channels start that should not limit a rate."""
 COMMANDS: Final = ("link.read_command", "link.write_command")
+LIMITS: Final = (LINK, CHANNEL, *COMMANDS)
+APART: Final = 0.2
+"""Difference of log(factor) of two solutions in which something else is the limit."""
 SLOWER: Final = 2.0
 """Factor from the first guess of a command to one that limits the rate."""
 EXCHANGES: Final = 3
@@ -122,7 +125,10 @@ class _Search:
             [better] = self._solve_each([task], self.task.objectives, FINE_ROUNDS) or [best]
             # The others keep their distance: they stopped at the same place.
             moved = better.cost - best.cost
-            solutions = [better, *(replace(one, cost=one.cost + moved) for one in solutions)]
+            others = [
+                replace(one, cost=one.cost + moved, excess=better.excess) for one in solutions
+            ]
+            solutions = [better, *others]
         return solutions
 
     def _task_of(self, best: Solution) -> Task:
@@ -330,10 +336,16 @@ class _Search:
         """
         [best] = self._solve_each([(best.choices, best.log_factors)], self.others, START_ROUNDS)
         limit = best.cost + drop_of(best)
-        near = sorted((one for one in tried if one.cost <= limit), key=lambda one: one.cost)
-        by_choices = {one.choices: one for one in reversed(near) if one.choices != best.choices}
+        near = [one for one in tried if one.cost <= limit and self._is_other(one, best)]
+        near.sort(key=lambda one: one.cost)
+        by_choices = {one.choices: one for one in reversed(near)}
         near = sorted(by_choices.values(), key=lambda one: one.cost)
         return [best, *(replace(one, sigma=best.sigma) for one in near)]
+
+    def _is_other(self, one: Solution, best: Solution) -> bool:
+        """Whether it has other choices, or something else limits the fastest rates."""
+        moved = np.abs(one.log_factors - best.log_factors) > APART
+        return one.choices != best.choices or bool(moved[np.isin(self.keys, LIMITS)].any())
 
     def _moved(self, best: Solution, choices: tuple[Any, ...]) -> Floats:
         """The factors of the best, with programs as long as the new page requires."""

@@ -27,10 +27,20 @@ STEP: Final = 0.05
 """Step in log(factor) for derivatives; large, because a twin transfers whole pages."""
 FTOL: Final = 1e-3
 """With several objectives, the search stops when the relative change of the cost is smaller."""
+TRIALS: Final = 4
+"""Points that are tried for each of the derivatives, which cost a twin for each factor."""
 OUTLIER: Final = 3.0
 """Standard deviations from where on an error counts less."""
 MISSING_RESIDUAL: Final = 3.0
 """Error of log(twin / drive) assumed for a value that the candidate twin does not have."""
+
+
+class _EnoughError(Exception):
+    """As many derivatives as a search may take have been computed; it has come to `moved`."""
+
+    def __init__(self, moved: Floats) -> None:
+        super().__init__("enough derivatives")
+        self.moved = moved
 
 
 @dataclass(frozen=True)
@@ -136,33 +146,44 @@ def _solve(task: Task) -> Solution | None:
         except TargetError:
             return None
 
+    derived: list[Floats] = []
+
     def jacobian(moved: Floats) -> Floats:
+        if len(derived) == task.rounds:
+            raise _EnoughError(moved)
         here = residuals(moved)
         points = [moved + STEP * axis for axis in np.eye(len(moved))]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             there = list(pool.map(residuals, points))
-        return np.column_stack([(shifted - here) / STEP for shifted in there])
+        derivatives = np.column_stack([(shifted - here) / STEP for shifted in there])
+        derived.append(derivatives)
+        return derivatives
 
     try:
         if task.rounds == 1:  # the cost at the start, without a search
             at_start = residuals(np.zeros(len(start)))
             cost = float(at_start @ at_start) + task.penalty
             return Solution(choices, start, start * 0.0, cost)
-        best = least_squares(
-            residuals,
-            np.zeros(len(start)),
-            jacobian,
-            bounds=(low - start, high - start),
-            max_nfev=task.rounds,
-            ftol=FTOL if len(task.objectives) > 1 else 1e-8,
-        )
+        try:
+            moved = least_squares(
+                residuals,
+                np.zeros(len(start)),
+                jacobian,
+                bounds=(low - start, high - start),
+                max_nfev=TRIALS * task.rounds,
+                ftol=FTOL if len(task.objectives) > 1 else 1e-8,
+            ).x
+        except _EnoughError as enough:
+            moved = enough.moved
+        at = residuals(moved)
     except TargetError:
         return None
-    sigma = np.sqrt(np.diag(np.linalg.inv(best.jac.T @ best.jac)))
-    data = best.fun[: -len(best.x)]
-    excess = max(1.0, float(data @ data) / max(1, len(data) - len(best.x)))
-    cost = 2.0 * float(best.cost) + task.penalty
-    return Solution(choices, start + best.x, sigma, cost, excess, best.jac)
+    derivatives = derived[-1]
+    sigma = np.sqrt(np.diag(np.linalg.inv(derivatives.T @ derivatives)))
+    data = at[: -len(moved)]
+    excess = max(1.0, float(data @ data) / max(1, len(data) - len(moved)))
+    cost = float(at @ at) + task.penalty
+    return Solution(choices, start + moved, sigma, cost, excess, derivatives)
 
 
 def _step(

@@ -21,8 +21,8 @@ _BLOCK: Final = 4096  # bytes of a read
 _SURE: Final = (1.05, 1.07)  # factors of the bounds
 _DIRECT: Final = (0.8, 1.02)
 """The cost of a program by known garbage / that by large writes: victims and dies are not equal."""
-_SLOWEST_S: Final = 0.003
-"""Of a program. A buffer that holds less than is written in that time may not keep all dies busy."""
+_SLOWEST_S: Final = 0.003  # of a program
+"""A buffer that holds less than is written in that time may not keep all dies busy."""
 _SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
 _BUFFERS: Final = 3.0  # what is written before collection / the buffer, at least
 _FREE: Final = 0.85  # of what writes before collection cost more than a program, at least
