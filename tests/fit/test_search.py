@@ -146,7 +146,6 @@ def test_a_search_goes_on_after_steps_that_were_too_long(monkeypatch: pytest.Mon
     assert max(points) == 3.0, "the first step"
     assert 0.04 < solution.log_factors[0] < 0.07
     assert solution.cost < 0.985
-    derived = sum(
-        later == pytest.approx(here + solving.STEP) for here in points for later in points
-    )
-    assert derived <= 3
+    tried = set(points)
+    derived = [here for here in tried if any(abs(x - here - solving.STEP) < 1e-9 for x in tried)]
+    assert 1 <= len(derived) <= 3
