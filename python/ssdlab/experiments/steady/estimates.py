@@ -257,7 +257,7 @@ def _without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
     if low > high:
         return _UNLIKE_ANY
     is_same = found.bracket[1:] == (low, high)
-    return found if is_same else Estimate(_between(low, high), found.why)
+    return found if is_same else Estimate(_centred(gauged, _between(low, high)), found.why)
 
 
 def _differs(gauged: Gauged, by_costs: Bracket) -> bool:
