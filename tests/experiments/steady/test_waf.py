@@ -102,24 +102,12 @@ def test_a_cost_unlike_that_of_collection_shows_no_waf(
     assert "did not change as that of collection" in found.why
 
 
-def test_known_garbage_is_enough_if_there_is_no_cycle_and_nothing_adds_to_the_cost(
+def test_known_garbage_gives_the_value_within_the_bounds_by_costs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gauges = {"garbage": garbage_of_an_eighth(rate=1 / 10)}
-    near = _cycle(costs=(8.0, 9.5))  # shows a WAF of 4.3
-    far = _found(monkeypatch, NEITHER, **gauges)
-    assert far.bracket is None
-    assert "did not change" in far.why
-    for cycles in ((), (near,), (near, NEITHER)):
-        assert not any(cycle.may_be_collection for cycle in cycles)
-        found = _found(monkeypatch, *cycles, **gauges)
-        assert found.bracket is not None
-        assert found.bracket.value == pytest.approx(4.0)
-        assert found.bracket.low < 3.8
-        assert found.bracket.high > 4.2
-        assert "0.5 times as much" in found.why
-    for other in ({"unit": 2}, {"unit": None}, {"misses_map": True}, {"writes_cache": True}):
-        assert _found(monkeypatch, **gauges | other).bracket is None, other
+    gauges = {"garbage": garbage_of_an_eighth(rate=1 / 10), "by_costs": Bracket(4.2, 3.5, 5.0)}
+    found = _bracket(monkeypatch, **gauges)
+    assert found == pytest.approx((4.0, 3.5, 5.0))
 
 
 def test_a_cycle_that_may_be_one_leaves_the_wider_bounds_without_known_garbage(

@@ -252,7 +252,11 @@ def _without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
     if by_costs is None:
         return found
     if found.bracket is None or gauged.garbage == FROM_FEW:
-        return _UNLIKE_ANY if _differs(gauged, by_costs) else _narrow(by_costs, _BY_COSTS)
+        return (
+            _UNLIKE_ANY
+            if _differs(gauged, by_costs)
+            else _narrow(_centred(gauged, by_costs), _BY_COSTS)
+        )
     low, high = max(found.bracket.low, by_costs.low), min(found.bracket.high, by_costs.high)
     if low > high:
         return _UNLIKE_ANY
@@ -281,9 +285,8 @@ def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
     """WAF by the cost relative to that of the first cycle, or of victims chosen at random."""
     if gauged.garbage == AT_RANDOM:
         return _waf_at_random(gauged, hidden)
-    every = cycles(gauged)
-    found = [cycle for cycle in every if cycle.may_be_collection]
-    return _by_cycles(gauged, found) if found else _by_garbage(gauged, every)
+    found = [cycle for cycle in cycles(gauged) if cycle.may_be_collection]
+    return _by_cycles(gauged, found) if found else _UNLIKE_ANY
 
 
 def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
@@ -301,25 +304,6 @@ def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
         "collection, whose WAF is known"
     )
     return _with_cache(gauged, within, why)
-
-
-def _by_garbage(gauged: Gauged, unlike: Sequence[Cycle]) -> Estimate:
-    """WAF by known garbage alone, if nothing else is known to add to the cost of a write.
-
-    It must be near that of cycles in which the cost does not decline as WAF does, if there are any.
-    """
-    may_add = gauged.may_write_cache or gauged.misses_map or gauged.unit != 1
-    if may_add or not isinstance(gauged.garbage, Garbage):
-        return Estimate(None, _UNLIKE)
-    waf = _waf_by(gauged, gauged.garbage)
-    others = [each.waf_of(1 / gauged.steady).high for each in unlike]
-    if others and not any(same(waf, other) for other in others):
-        return Estimate(None, _UNLIKE)
-    why = (
-        f"a steady write costs {waf / gauged.garbage.waf:.3g} times as much as one that collects "
-        f"superblocks with {gauged.garbage.trimmed:.3g} of their data invalid"
-    )
-    return Estimate(Bracket(waf, waf / _LIKELY, waf * _LIKELY), why)
 
 
 def _waf_by(gauged: Gauged, garbage: Garbage) -> float:
