@@ -54,6 +54,8 @@ STEPS: Final = 2
 """Rough steps for a combination, with the derivatives of another."""
 RESTARTS: Final = 3
 """The most times that the search for reaches finds a better point."""
+SWEEPS_OTHER: Final = 4
+"""The most times with the other choice of a cache register."""
 SWEEPS_MAX: Final = 10
 """The most times that all other choices are varied."""
 BY_PAGE: Final = ("flash.program", "slc.program")
@@ -195,7 +197,7 @@ class _Search:
         exchanged: set[tuple[Any, ...]] = set()
         for _ in range(SWEEPS_MAX):
             best = min(solved, key=lambda one: one.cost)
-            tried = self._step_each(best)
+            tried = self._step_each(best, self.outer)
             first = min(tried, key=lambda one: one.cost, default=best)
             if first.cost < best.cost:
                 task = (first.choices, first.log_factors)
@@ -205,11 +207,32 @@ class _Search:
                 break
             exchanged.add(best.choices)
             others = [*self._exchange_limits(best), *self._exchange_register(best, starts)]
+            others += self._with_other_register(best, [*solved, *others])
             solved += others
             if not others or min(one.cost for one in others) >= best.cost:
                 break
         best = min(solved, key=lambda one: one.cost)
         return self._polished(best, [*solved, *tried])
+
+    def _with_other_register(self, best: Solution, solved: Sequence[Solution]) -> list[Solution]:
+        """Better solutions with the other choice of a cache register than the best.
+
+        It changes what all other numbers mean, so that these are varied, too, before both compare.
+        """
+        at = list(self.fixed).index(REGISTER) if REGISTER in self.fixed else None
+        found = [one for one in solved if at is not None and one.choices[at] != best.choices[at]]
+        for _ in range(SWEEPS_OTHER):
+            if not found:
+                break
+            other = min(found, key=lambda one: one.cost)
+            tried = self._step_each(other, [key for key in self.outer if key != REGISTER])
+            first = min(tried, key=lambda one: one.cost, default=other)
+            if first.cost >= other.cost:
+                break
+            task = (first.choices, first.log_factors)
+            found += self._solve_each([task], self.others, START_ROUNDS)
+        known = {id(one) for one in solved}
+        return [one for one in found if id(one) not in known]
 
     def _grid(self) -> list[tuple[tuple[Any, ...], Floats]]:
         """Start values: the combinations that explain `split` best, at the first guess.
@@ -313,18 +336,18 @@ class _Search:
             if choices != best.choices
         ]
 
-    def _step_each(self, best: Solution) -> list[Solution]:
-        """Solves the alternatives roughly, with the derivatives of the best solution.
+    def _step_each(self, best: Solution, keys: Sequence[str]) -> list[Solution]:
+        """Solves the alternatives in one of these choices roughly, with the best's derivatives.
 
         Another number of channels is tried with the same bandwidth of each, and of all together.
         """
-        keys, scales = list(self.fixed), self.keys
+        fixed, scales = list(self.fixed), self.keys
         tasks = []
-        for choices in self._alternatives(best, self.outer):
+        for choices in self._alternatives(best, keys):
             moved = self._moved(best, choices)
             tasks.append((choices, moved))
-            if CHANNELS in keys and CHANNEL in scales:
-                was, now = (one[keys.index(CHANNELS)] for one in (best.choices, choices))
+            if CHANNELS in fixed and CHANNEL in scales:
+                was, now = (one[fixed.index(CHANNELS)] for one in (best.choices, choices))
                 shifted = moved + self._shift(CHANNEL, float(np.log(was / now)))
                 tasks += [(choices, shifted)] if was != now else []
         return self._solve_each(tasks, self.others, STEPS, jacobian=best.jacobian)

@@ -76,6 +76,14 @@ def test_reads_of_the_rest_of_a_mapping_unit_may_suspend_programs(others: float)
     assert found.low < 6.0 < found.high
 
 
+@pytest.mark.parametrize(("trimmed", "is_clear"), [(1 / 4, True), (1 / 2, False)])
+def test_known_garbage_of_low_waf_does_not_decide_alone(trimmed: float, is_clear: bool) -> None:
+    """Then newer superblocks may have been collected, too, so that its WAF was higher."""
+    garbage = garbage_of_an_eighth(trimmed=trimmed, rate=trimmed / 1.3)
+    found = _bounds(5.0, relocated=0.0, garbage=garbage)
+    assert (found.high < 5.0) is is_clear
+
+
 def test_victims_that_are_emptier_than_known_garbage_cost_less_than_its_waf() -> None:
     """Then a program takes longer than its cost shows, as large writes do."""
     garbage = garbage_of_an_eighth(rate=1 / 6.4)

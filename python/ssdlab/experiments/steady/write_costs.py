@@ -21,6 +21,8 @@ _BLOCK: Final = 4096  # bytes of a read
 _SURE: Final = (1.05, 1.07)  # factors of the bounds
 _DIRECT: Final = (0.8, 1.02)
 """The cost of a program by known garbage / that by large writes: victims and dies are not equal."""
+_CLEAR: Final = 3.0
+"""WAF of known garbage that decides alone: with less, newer superblocks are collected, too."""
 _SLOWEST_S: Final = 0.003  # of a program
 """A buffer that holds less than is written in that time may not keep all dies busy."""
 _SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
@@ -92,4 +94,6 @@ def _costs(gauged: Gauged, read: float) -> list[tuple[float, float]]:
     found = [(each, (cost - waf * each) / (waf - 1)) for each in (least, most)]
     if shows_program and direct > most:  # victims were emptier than known garbage
         found.append((direct, 0.0))
+    if waf < _CLEAR and not gauged.is_direct_limited:
+        found += [(direct, 0.0), (direct, read)]
     return [pair for pair in found if pair[0] > 0]
