@@ -15,7 +15,7 @@ from typing import Final
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import LIMITED, Gauged
-from ssdlab.experiments.steady.rates import settled
+from ssdlab.experiments.steady.rates import SAME, settled
 
 _BLOCK: Final = 4096  # bytes of a read
 _SURE: Final = (1.05, 1.07)  # factors of the bounds
@@ -77,11 +77,19 @@ def _shows_map(gauged: Gauged) -> bool:
     return is_long and gauged.writes_cache is not None and not gauged.may_write_cache
 
 
+def _is_cached(gauged: Gauged) -> bool:
+    """Whether a cache took the writes before collection: they were faster than large ones."""
+    if gauged.fall is None or gauged.fall.at < _BUFFERS * gauged.buffer:
+        return False
+    return gauged.direct * gauged.cost_before_collection * SAME < min(gauged.units)
+
+
 def _costs(gauged: Gauged, read: float) -> list[tuple[float, float]]:
     """Seconds per byte of a program and of the read of what is relocated, at most `read`."""
     direct, garbage = 1 / gauged.direct, gauged.garbage
     shows_program = not (
         gauged.is_direct_limited
+        or _is_cached(gauged)
         or gauged.may_write_cache
         or gauged.buffer < gauged.direct * _SLOWEST_S
     )
