@@ -113,7 +113,7 @@ def test_what_writes_cost_before_collection_shows_what_a_map_adds(limited: bool)
         {"direct": 1000.0},
         {"map_misses": None},
         {"borrows": True, "writes_cache": None},
-        {"cost_before_collection": 0.8},
+        {"cost_before_collection": 0.6},
     ],
 )
 def test_without_the_cost_of_a_program_there_are_no_bounds(values: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import LIMITED, Gauged
-from ssdlab.experiments.steady.rates import SAME, settled
+from ssdlab.experiments.steady.rates import settled
 
 _BLOCK: Final = 4096  # bytes of a read
 _SURE: Final = (1.05, 1.07)  # factors of the bounds
@@ -27,6 +27,8 @@ _SLOWEST_S: Final = 0.003  # of a program
 """A buffer that holds less than is written in that time may not keep all dies busy."""
 _SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
 _BUFFERS: Final = 3.0  # what is written before collection / the buffer, at least
+_FASTER: Final = 1.5
+"""Rate of writes before collection / of large ones, if a cache takes them; a buffer takes some."""
 _FREE: Final = 0.85  # of what writes before collection cost more than a program, at least
 CACHED: Final = 0.8  # of the writes go to a cache that held the last ones, at least
 
@@ -81,7 +83,7 @@ def _is_cached(gauged: Gauged) -> bool:
     """Whether a cache took the writes before collection: they were faster than large ones."""
     if gauged.fall is None or gauged.fall.at < _BUFFERS * gauged.buffer:
         return False
-    return gauged.direct * gauged.cost_before_collection * SAME < min(gauged.units)
+    return gauged.direct * gauged.cost_before_collection * _FASTER < min(gauged.units)
 
 
 def _costs(gauged: Gauged, read: float) -> list[tuple[float, float]]:
