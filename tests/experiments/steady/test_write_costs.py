@@ -97,7 +97,11 @@ def test_victims_that_are_emptier_than_known_garbage_cost_less_than_its_waf() ->
 @pytest.mark.parametrize("limited", [True, False])
 def test_what_writes_cost_before_collection_shows_what_a_map_adds(limited: bool) -> None:
     """Only in part, if the link may have limited these writes."""
-    map_values = {"misses_map": True, "map_misses": Bracket(0.5, 0.45, 0.55), "others": 2.0}
+    map_values: dict[str, Any] = {
+        "misses_map": True,
+        "map_misses": Bracket(0.5, 0.45, 0.55),
+        "others": 2.0,
+    }
     rate = 1 / 3.0 if limited else 100.0
     found = _bounds(5.0, fastest=rate, **map_values)
     assert found.low < 5.0 < found.high
