@@ -8,7 +8,10 @@ from typing import Any, Final
 
 import pytest
 
-from random_drives import random_drive
+from random_drives import MIB, random_drive
+from ssdlab.device import Job
+from ssdlab.runner.open_target import OpenTarget
+from ssdlab.runner.session import RunSession, Step
 
 SCORE: Final[dict[str, Any]] = runpy.run_path(
     str(Path(__file__).parents[2] / "bench" / "twins" / "score.py")
@@ -31,6 +34,32 @@ def test_findings_that_are_known_to_be_exact_do_not_become_wrong(probe: str, see
     scores = SCORE["PROBES"][probe](random_drive(seed))
     assert scores
     assert {name: shown for name, (word, shown) in scores.items() if word != SCORE["EXACT"]} == {}
+
+
+@pytest.mark.parametrize("seed", [77086, 77194, 77092])
+def test_what_a_map_adds_to_waf_is_what_the_twin_counts(seed: int) -> None:
+    drive = random_drive(seed)
+    size = int(drive.describe()["capacity_bytes"]) // MIB * MIB
+    session = RunSession(OpenTarget(drive.open(), {"kind": "twin"}))
+    session.fill(size)
+    counts = []
+    for number in range(2):
+        job = Job(
+            op="write",
+            pattern="random",
+            length_bytes=size,
+            block_bytes=4096,
+            amount_bytes=100 * MIB,
+            queue_depth=32,
+            seed=number,
+        )
+        session.run(Step("write", "at random", "random"), job)
+        counts.append(session.target.drive.counters())
+    first, second = counts
+    unit = int(drive.get("ftl.mapping_unit").split()[0]) * 1024
+    written = second["host_write_bytes"] - first["host_write_bytes"]
+    mapping = unit * (second["nand_mapping_writes"] - first["nand_mapping_writes"])
+    assert SCORE["_map_waf"](drive) == pytest.approx(mapping / written, rel=0.04)
 
 
 @pytest.mark.parametrize(

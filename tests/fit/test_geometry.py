@@ -88,7 +88,9 @@ def test_the_multi_plane_page_is_found_and_with_it_the_times_of_the_flash(fitted
     found = {each.key: each for each in fitted.parameters}
     assert found[PAGE].determined
     # These results hardly tell a shorter read from a channel that its transfer keeps busy longer.
-    assert _mean_us(get_value(fitted.profile, "flash.read")) == pytest.approx(80, rel=0.15)
+    read_us = _mean_us(get_value(fitted.profile, "flash.read"))
+    assert read_us == pytest.approx(80, rel=0.15)
+    assert read_us == pytest.approx(80, rel=0.05) or not found["flash.read"].determined
     low, high = found["flash.read"].low, found["flash.read"].high
     assert _mean_us(low) < 80 < _mean_us(high)
     program = float(get_value(fitted.profile, "flash.program").split()[0])

@@ -11,7 +11,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
-from ssdlab.fit import solving
+from ssdlab.fit import search, solving
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
 from ssdlab.fit.choices import Choice
 from ssdlab.fit.fitted import Fitted, fit
@@ -149,3 +149,22 @@ def test_a_search_goes_on_after_steps_that_were_too_long(monkeypatch: pytest.Mon
     tried = set(points)
     derived = [here for here in tried if any(abs(x - here - solving.STEP) < 1e-9 for x in tried)]
     assert 1 <= len(derived) <= 3
+
+
+@pytest.mark.parametrize(
+    ("key", "moved", "choices", "expected"),
+    [
+        ("link.bandwidth", 0.3, (1,), True),
+        ("link.bandwidth", -0.3, (1,), True),
+        ("link.bandwidth", 0.1, (1,), False),
+        ("flash.read", 0.3, (1,), False),
+        ("flash.read", 0.0, (2,), True),
+    ],
+)
+def test_solutions_with_another_limit_or_other_choices_count_in_the_intervals(
+    key: str, moved: float, choices: tuple[int, ...], expected: bool
+) -> None:
+    searched = SimpleNamespace(keys=[key])
+    best = Solution((1,), np.zeros(1), np.ones(1), 0.0)
+    other = Solution(choices, np.full(1, moved), np.ones(1), 0.0)
+    assert search._Search._is_other(cast(search._Search, searched), other, best) is expected

@@ -197,11 +197,9 @@ class _Search:
         exchanged: set[tuple[Any, ...]] = set()
         for _ in range(SWEEPS_MAX):
             best = min(solved, key=lambda one: one.cost)
-            tried = self._step_each(best, self.outer)
-            first = min(tried, key=lambda one: one.cost, default=best)
-            if first.cost < best.cost:
-                task = (first.choices, first.log_factors)
-                solved += self._solve_each([task], self.others, START_ROUNDS)
+            tried, better = self._sweep(best, self.outer)
+            if better:
+                solved += better
                 continue
             if best.choices in exchanged:
                 break
@@ -214,25 +212,32 @@ class _Search:
         best = min(solved, key=lambda one: one.cost)
         return self._polished(best, [*solved, *tried])
 
+    def _sweep(self, best: Solution, keys: Sequence[str]) -> tuple[list[Solution], list[Solution]]:
+        """The alternatives in one of these choices, and the first solved if it is better."""
+        tried = self._step_each(best, keys)
+        first = min(tried, key=lambda one: one.cost, default=best)
+        if first.cost >= best.cost:
+            return tried, []
+        task = (first.choices, first.log_factors)
+        return tried, self._solve_each([task], self.others, START_ROUNDS)
+
     def _with_other_register(self, best: Solution, solved: Sequence[Solution]) -> list[Solution]:
-        """Better solutions with the other choice of a cache register than the best.
+        """Better solutions with the other choice of a cache register than the best has.
 
         It changes what all other numbers mean, so that these are varied, too, before both compare.
         """
-        at = list(self.fixed).index(REGISTER) if REGISTER in self.fixed else None
-        found = [one for one in solved if at is not None and one.choices[at] != best.choices[at]]
-        for _ in range(SWEEPS_OTHER):
-            if not found:
+        if REGISTER not in self.fixed:
+            return []
+        at = list(self.fixed).index(REGISTER)
+        known = [one for one in solved if one.choices[at] != best.choices[at]]
+        found: list[Solution] = []
+        for _ in range(SWEEPS_OTHER if known else 0):
+            other = min([*known, *found], key=lambda one: one.cost)
+            _, better = self._sweep(other, [key for key in self.outer if key != REGISTER])
+            if not better:
                 break
-            other = min(found, key=lambda one: one.cost)
-            tried = self._step_each(other, [key for key in self.outer if key != REGISTER])
-            first = min(tried, key=lambda one: one.cost, default=other)
-            if first.cost >= other.cost:
-                break
-            task = (first.choices, first.log_factors)
-            found += self._solve_each([task], self.others, START_ROUNDS)
-        known = {id(one) for one in solved}
-        return [one for one in found if id(one) not in known]
+            found += better
+        return found
 
     def _grid(self) -> list[tuple[tuple[Any, ...], Floats]]:
         """Start values: the combinations that explain `split` best, at the first guess.

@@ -178,7 +178,7 @@ def _solve(task: Task) -> Solution | None:
         at = residuals(moved)
     except TargetError:
         return None
-    derivatives = derived[-1]
+    derivatives = derived[-1]  # of this point, or of the one before the last step
     sigma = np.sqrt(np.diag(np.linalg.inv(derivatives.T @ derivatives)))
     data = at[: -len(moved)]
     excess = max(1.0, float(data @ data) / max(1, len(data) - len(moved)))

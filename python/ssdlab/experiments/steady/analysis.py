@@ -29,7 +29,8 @@ from ssdlab.experiments.steady.estimates import (
     Estimate,
     hidden_flash,
     reportable,
-    waf,
+    waf_without_map,
+    with_map,
 )
 from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
@@ -192,14 +193,12 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
         reason = "the gauges need trim"
     is_shown = gauged.is_complete and isinstance(gauged.garbage, Garbage)
     hidden = Estimate(None, reason) if reason and not is_shown else hidden_flash(gauged)
-    curve, without_map = (
-        _finding(waf(gauged, hidden, with_map=each) if part.verdict.steady else _NOT_STEADY, "")
-        for each in (True, False)
-    )
+    without_map = waf_without_map(gauged, hidden) if part.verdict.steady else _NOT_STEADY
+    curve = _finding(with_map(gauged, without_map), "")
     findings = {
         "waf": _counted_waf(evidence, part) or curve,
         "waf_curve": curve,
-        "waf_without_map": without_map,
+        "waf_without_map": _finding(without_map, ""),
         "mapping_unit_kib": _mapping_unit(gauged, part.block),
         "map_misses": _map_misses(gauged),
     }

@@ -65,7 +65,9 @@ class Estimate:
     why: str
 
 
-_UNLIKE_ANY: Final = Estimate(None, _UNLIKE)
+_DIFFERENT: Final = Estimate(
+    None, "the first cycle of collection and the costs of programs and reads show different values"
+)
 
 
 def hidden_flash(gauged: Gauged) -> Estimate:
@@ -231,8 +233,8 @@ def _estimate(at: Bracket, taken: Bracket, reserve: float, why: str) -> Estimate
     return Estimate(Bracket(value, low, high), why)
 
 
-def waf(gauged: Gauged, hidden: Estimate, *, with_map: bool = True) -> Estimate:
-    """WAF from the cost of a steady write, with or without writes of the map.
+def waf_without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
+    """WAF from the cost of a steady write, without writes of the map.
 
     Its cost relative to the first cycle of collection, and to that of programs and reads, each give
     an interval. Both must agree.
@@ -241,25 +243,15 @@ def waf(gauged: Gauged, hidden: Estimate, *, with_map: bool = True) -> Estimate:
         return Estimate(None, GAUGES)
     if gauged.is_steady_limited:
         return Estimate(None, "the link, the host or the controller may limit the steady rate")
-    found = _without_map(gauged, hidden)
-    if found.bracket is None or not (gauged.misses_map and with_map):
-        return found
-    return _with_map(gauged, found)
-
-
-def _without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
     by_costs, found = waf_by_costs(gauged), _relative(gauged, hidden)
     if by_costs is None:
         return found
     if found.bracket is None or gauged.garbage == FROM_FEW:
-        return (
-            _UNLIKE_ANY
-            if _differs(gauged, by_costs)
-            else _narrow(_centred(gauged, by_costs), _BY_COSTS)
-        )
+        differs, both = _differs(gauged, by_costs), _narrow(_centred(gauged, by_costs), _BY_COSTS)
+        return _DIFFERENT if differs else both
     low, high = max(found.bracket.low, by_costs.low), min(found.bracket.high, by_costs.high)
     if low > high:
-        return _UNLIKE_ANY
+        return _DIFFERENT
     is_same = found.bracket[1:] == (low, high)
     return found if is_same else Estimate(_centred(gauged, _between(low, high)), found.why)
 
@@ -286,7 +278,7 @@ def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
     if gauged.garbage == AT_RANDOM:
         return _waf_at_random(gauged, hidden)
     found = [cycle for cycle in cycles(gauged) if cycle.may_be_collection]
-    return _by_cycles(gauged, found) if found else _UNLIKE_ANY
+    return _by_cycles(gauged, found) if found else Estimate(None, _UNLIKE)
 
 
 def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
@@ -370,9 +362,10 @@ def _with_cache(gauged: Gauged, found: Bracket, why: str) -> Estimate:
     return _narrow(found if found[1:] == (low, high) else _between(low, high), why)
 
 
-def _with_map(gauged: Gauged, found: Estimate) -> Estimate:
-    """WAF with writes of the map: all that a write costs may be programs."""
-    assert found.bracket is not None
+def with_map(gauged: Gauged, found: Estimate) -> Estimate:
+    """WAF with writes of the map, if it has any: all that a write costs may be programs."""
+    if found.bracket is None or not gauged.misses_map:
+        return found
     program, misses = _program_s(gauged), gauged.map_misses
     if program is None:
         return Estimate(None, "a map in flash may add programs to each write")
