@@ -54,7 +54,9 @@ def test_what_a_map_adds_to_waf_is_what_the_twin_counts(seed: int) -> None:
             seed=number,
         )
         session.run(Step("write", "at random", "random"), job)
-        counts.append(session.target.drive.counters())
+        counted = session.target.drive.counters()
+        assert counted is not None
+        counts.append(counted)
     first, second = counts
     unit = int(drive.get("ftl.mapping_unit").split()[0]) * 1024
     written = second["host_write_bytes"] - first["host_write_bytes"]
