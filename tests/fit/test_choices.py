@@ -7,7 +7,15 @@ import pytest
 from ssdlab import profiles
 from ssdlab.device import describe_twin
 from ssdlab.fit.choices import Choice, Dies
-from ssdlab.fit.parameters import DIES_MAX, PAGE, search_space, within_overheads
+from ssdlab.fit.parameters import (
+    BUFFER,
+    DIES_MAX,
+    PAGE,
+    TYPES,
+    SearchSpace,
+    search_space,
+    within_overheads,
+)
 from ssdlab.profiles.toml_edit import get_value, set_value, set_values
 
 START = "toshiba-xg5"
@@ -122,3 +130,34 @@ def test_cache_registers_are_there_if_a_profile_says_nothing(
     ]
     assert choice.value_in(start) is expected
     assert choice.values == (expected, not expected)
+
+
+def test_other_page_types_keep_the_mean_time_of_a_read() -> None:
+    start = set_value(profiles.load(START), "flash.read", ["40 us", "60 us"])
+    choice = _choice(TYPES, ("split",))
+    assert choice.changes(start, "1 : 1.5") == {}, "its own"
+    for ratios in choice.values:
+        text = choice.apply(start, ratios)
+        value = get_value(text, "flash.read")
+        times = [float(each.split()[0]) for each in value]
+        assert sum(times) / len(times) == pytest.approx(50, rel=1e-4)
+        assert choice.value_in(text) == ratios
+    assert choice.value_in(set_value(start, "flash.read", "50 us")) == "1"
+
+
+def test_a_buffer_that_no_experiment_shows_is_searched_within_its_bounds() -> None:
+    start = set_value(profiles.load(START), BUFFER, "3 MiB")
+    known = search_space(start, ("suite",), (BUFFER,))
+    assert BUFFER not in {scale.key for scale in known.scales}
+    space = search_space(start, ("suite",), buffer_sizes=("2 MiB", "4 MiB"))
+    [scale] = [scale for scale in space.scales if scale.key == BUFFER]
+    assert (scale.low, scale.high) == (pytest.approx(2 / 3), pytest.approx(4 / 3))
+    assert scale.changes(start, 1.2345) == {BUFFER: "3792 KiB"}, "a whole number of bytes"
+
+
+def test_a_combination_costs_the_penalties_of_all_its_choices() -> None:
+    choices = Choice("a", (None, 1), (0.0, 0.5)), Choice("b", (True, False), (0.25, 2.0))
+    space = SearchSpace((), choices)
+    assert space.penalty((None, True)) == 0.25
+    assert space.penalty((1, False)) == 2.5
+    assert set(space.combinations(["a"], {"a": None, "b": True})) == {(None, True), (1, True)}

@@ -11,6 +11,7 @@ from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError
+from ssdlab.fit import direct_estimates
 from ssdlab.fit.direct_estimates import (
     apply_estimates,
     corrected_estimates,
@@ -20,7 +21,7 @@ from ssdlab.fit.direct_estimates import (
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY
 from ssdlab.fit.parameters import Estimate
-from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
+from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
 
 CACHED = "samsung-970-evo-plus-500"
@@ -212,3 +213,11 @@ def _is_twin(profile: str, key: str, value: object) -> bool:
     except TargetError:
         return False
     return True
+
+
+def test_a_static_cache_is_not_taken_for_what_garbage_collection_holds_back() -> None:
+    bare = set_value(profiles.load("toshiba-xg5"), "ftl.spare", 0.1)
+    changes = {"slc.size": "20 GiB", "slc.mode": "static", "slc.program": "200 us"}
+    cached = set_values(bare, changes)
+    reserved = [direct_estimates._reserved_superblocks(text) for text in (bare, cached)]
+    assert max(reserved) < 6

@@ -11,7 +11,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
-from ssdlab.fit import search, solving
+from ssdlab.fit import solving
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
 from ssdlab.fit.choices import Choice
 from ssdlab.fit.fitted import Fitted, fit
@@ -151,20 +151,25 @@ def test_a_search_goes_on_after_steps_that_were_too_long(monkeypatch: pytest.Mon
     assert 1 <= len(derived) <= 3
 
 
-@pytest.mark.parametrize(
-    ("key", "moved", "choices", "expected"),
-    [
-        ("link.bandwidth", 0.3, (1,), True),
-        ("link.bandwidth", -0.3, (1,), True),
-        ("link.bandwidth", 0.1, (1,), False),
-        ("flash.read", 0.3, (1,), False),
-        ("flash.read", 0.0, (2,), True),
-    ],
-)
-def test_solutions_with_another_limit_or_other_choices_count_in_the_intervals(
-    key: str, moved: float, choices: tuple[int, ...], expected: bool
+def test_the_derivatives_after_a_step_explain_it() -> None:
+    slopes = np.array([[1.0, 2.0], [0.0, 3.0]])
+    before = solving._Point(np.zeros(2), np.array([5.0, 5.0]), np.array([[1.0, 0.0], [0.0, 3.0]]))
+    step = np.array([0.0, 0.5])
+    after = before.updated(step, before.residuals + slopes @ step)
+    assert not after.is_measured
+    assert after.derivatives == pytest.approx(slopes), "only along the step there is anything new"
+
+
+def test_without_steps_a_candidate_costs_what_a_small_step_would_reach(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    searched = SimpleNamespace(keys=[key])
-    best = Solution((1,), np.zeros(1), np.ones(1), 0.0)
-    other = Solution(choices, np.full(1, moved), np.ones(1), 0.0)
-    assert search._Search._is_other(cast(search._Search, searched), other, best) is expected
+    slopes = np.array([[2.0], [0.0]])
+    monkeypatch.setattr(
+        solving, "residuals_of", lambda _task: lambda logs: np.array([4.0, 3.0]) + slopes @ logs
+    )
+    space = SimpleNamespace(bounds=lambda: (np.full(1, -9.0), np.full(1, 9.0)))
+    start = Solution((), np.zeros(1), np.zeros(1), 0.0)
+    task = Task("", (), cast(SearchSpace, space), start, 1.0, 0, Effort.FINE, jacobian=slopes)
+    [solution] = solve_all([task], lambda _done: None)
+    assert solution.cost == pytest.approx(9.0 + 1.0)
+    assert solution.log_factors.tolist() == [0.0]

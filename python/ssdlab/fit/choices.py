@@ -7,11 +7,21 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from ssdlab.profiles.toml_edit import get_value, set_values
-from ssdlab.units import parse_size
+from ssdlab.units import parse_duration, parse_size
 
 KIB: Final = 1 << 10
 _LARGEST_UNIT: Final = 16 * KIB
 """Of the mapping units that are tried: a page holds whole ones."""
+_READ: Final = "flash.read"
+_RATIOS: Final = (
+    "1",
+    "1 : 1.5",
+    "1 : 2.5",
+    "1 : 1.25 : 1.5",
+    "1 : 1.75 : 2.5",
+    "1 : 1.2 : 1.4 : 1.6",
+    "1 : 1.5 : 2 : 2.5",
+)
 _PENALTY: Final = 0.5
 """Prior cost of a value that differs from the start profile's."""
 
@@ -109,6 +119,40 @@ class MultiPlanePage(Choice):
     def value_in(self, profile: str) -> Any:
         """The profile's multi-plane page."""
         return f"{_multi_plane_kib(profile)} KiB"
+
+
+class PageTypes(Choice):
+    """Ratios of the read times of page types to the shortest, as text; the mean stays the same."""
+
+    @classmethod
+    def of_profile(cls, key: str, profile: str) -> Self:
+        """The profile's ratios, and those of flash with one to four bits per cell."""
+        own = _ratios(profile)
+        tried = [own, *(ratios for ratios in _RATIOS if ratios != own)]
+        return cls(key, tuple(tried), tuple(_PENALTY * (each != own) for each in tried))
+
+    def changes(self, profile: str, value: Any) -> dict[str, Any]:
+        """The times of the page types."""
+        if value == _ratios(profile):
+            return {}
+        ratios = [float(each) for each in value.split(" : ")]
+        times = _read_times_us(profile)
+        scale = sum(times) / len(times) / (sum(ratios) / len(ratios))
+        return {_READ: [f"{scale * ratio:.3f} us" for ratio in ratios]}
+
+    def value_in(self, profile: str) -> Any:
+        """The profile's ratios."""
+        return _ratios(profile)
+
+
+def _ratios(profile: str) -> str:
+    times = _read_times_us(profile)
+    return " : ".join(f"{time / min(times):.3g}" for time in times)
+
+
+def _read_times_us(profile: str) -> list[float]:
+    value = get_value(profile, _READ)
+    return [1e6 * parse_duration(time) for time in (value if isinstance(value, list) else [value])]
 
 
 def _multi_plane_kib(profile: str) -> int:

@@ -241,7 +241,8 @@ def _reserved_superblocks(profile: str) -> float:
     finding = measure_spare(profile).findings.get("hidden_spare")
     if finding is None or not isinstance(finding.value, float):
         return RESERVE
-    unseen = float(twin["flash_bytes"]) - CAPACITY / (1 - finding.value / 100)
+    # Not `flash_bytes`, which has the superblocks of a static SLC cache, too.
+    unseen = CAPACITY / (1 - float(twin["spare"])) - CAPACITY / (1 - finding.value / 100)
     return max(0.0, unseen / float(twin["superblock_bytes"]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
 from ssdlab.fit.lasting import lasting_estimates
 from ssdlab.fit.objective import Floats, Objective
 from ssdlab.fit.parameters import (
+    BUFFER,
     DIES,
     PAGE,
     Estimate,
@@ -151,6 +152,15 @@ class _Searched:
         return self.solutions[0].cost
 
     @property
+    def shapes(self) -> dict[str, Any]:
+        """What the choices of the best solution set, before the factors."""
+        changes: dict[str, Any] = {}
+        pairs = zip(self.space.choices, self.solutions[0].choices, strict=True)
+        for choice, value in pairs:
+            changes |= choice.changes(self.start, value)
+        return changes
+
+    @property
     def keys(self) -> set[str]:
         """The keys that were searched for."""
         scales, choices = self.space.scales, self.space.choices
@@ -267,17 +277,20 @@ def _search(
     variant: Variant,
     objectives: Sequence[Objective],
     fit_input: FitInput,
-    known: Collection[str],
+    direct: Mapping[str, Estimate],
     source: str,
     progress: Progress,
 ) -> _Searched:
     """The solutions of a variant; one without any change if there is nothing to search for."""
     start, sizes = variant.start, variant.sizes
     experiments = [name for name in fit_input.experiments if name != iocost.NAME]
-    space = search_space(start, experiments, known, sizes)
+    buffer = direct.get(BUFFER)
+    buffer_sizes = None if buffer is None or buffer.determined else (buffer.low, buffer.high)
+    known = set(direct) if buffer_sizes is None else set(direct) - {BUFFER}
+    space = search_space(start, experiments, known, sizes, buffer_sizes)
     start = guess(start, fit_input.fitted_others, space, source)
     start, by_rates = _fit_rates(start, fit_input, known, source)
-    space = search_space(start, experiments, known, sizes)
+    space = search_space(start, experiments, known, sizes, buffer_sizes)
     if not space.scales and not space.choices:
         nothing = [Solution((), np.empty(0), np.empty(0), 0.0)]
         return _Searched(variant, start, space, nothing, by_rates)
@@ -373,7 +386,8 @@ def _with_units(found: _Searched, text: str, estimate: Estimate) -> Estimate:
     space = found.space
     scale = next((scale for scale in space.scales if scale.key == key), None)
     if scale is not None:
-        low, high = (get_value(scale.apply(found.start, factor), key) for factor in (low, high))
+        chosen = found.shapes.get(key)
+        low, high = (scale.changes(found.start, factor, chosen)[key] for factor in (low, high))
     one = Estimate(key, _value_in(text, space, key), low, high, estimate.determined)
     return found.variant.of_size(one) if key == SLC else one
 

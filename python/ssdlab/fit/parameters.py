@@ -18,18 +18,38 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.errors import UsageError
-from ssdlab.fit.choices import Channels, Choice, Dies, Flag, MappingUnit, MultiPlanePage
+from ssdlab.fit.choices import (
+    KIB,
+    Channels,
+    Choice,
+    Dies,
+    Flag,
+    MappingUnit,
+    MultiPlanePage,
+    PageTypes,
+)
 from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.units import parse_duration, parse_size
 
 Floats = npt.NDArray[np.float64]
 LINK_MAX: Final = {"sata": 580e6, "nvme": 14.5e9}
 """Highest link bandwidth in bytes/s, net of protocol overhead: SATA 6 Gbit/s, PCIe 5.0 x4."""
-_UNITS: Final = {"us": 1e-6, "ms": 1e-3, "ns": 1e-9, "MB/s": 1e6, "MiB/s": 2.0**20, "GB/s": 1e9}
+_SIZE_UNITS: Final = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+_UNITS: Final = {
+    "us": 1e-6,
+    "ms": 1e-3,
+    "ns": 1e-9,
+    "MB/s": 1e6,
+    "MiB/s": 2.0**20,
+    "GB/s": 1e9,
+    **_SIZE_UNITS,
+}
 _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S+)\s*")
 PORTION_SIZES: Final = (None, "64 KiB", "128 KiB", "256 KiB", "512 KiB")
 PORTION_COUNTS: Final = (None, 2, 4)
-READ_AHEAD_SIZES: Final = (None, "256 KiB")
+READ_AHEAD_SIZES: Final = (None, "128 KiB", "256 KiB", "512 KiB")
+BITS_PER_CELL: Final = (2, 3, 4)
+BITS_PER_CELL_DEFAULT: Final = 3
 MAPPING_UNITS: Final = ("4 KiB", "8 KiB", "16 KiB")
 TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
 _SIZES: Final = ("ftl.mapping_unit", "link.max_transfer")
@@ -73,13 +93,16 @@ class Scale:
     offset: float = 0.0
 
     def mean(self, profile: str) -> float:
-        """The mean of the key's numbers in s or bytes/s."""
+        """The mean of the key's numbers in s, bytes/s or bytes."""
         values = _quantities(profile, self.key)
         return sum(values) / len(values)
 
-    def changes(self, profile: str, factor: float) -> dict[str, Any]:
-        """The new values: each number of the key, multiplied by the factor."""
-        value = get_value(profile, self.key)
+    def changes(self, profile: str, factor: float, value: Any = None) -> dict[str, Any]:
+        """The new values: each number of the key, multiplied by the factor.
+
+        `value` is taken for that of the profile if given.
+        """
+        value = value or get_value(profile, self.key)
         scaled = [_multiply(text, factor, self.offset) for text in _as_list(value)]
         return {self.key: scaled if isinstance(value, list) else scaled[0]}
 
@@ -102,31 +125,30 @@ class SearchSpace:
 
     def combinations(
         self, keys: Collection[str], fixed: Mapping[str, Any]
-    ) -> Iterator[tuple[tuple[Any, ...], float]]:
-        """The consistent combinations of the choices `keys`, and the penalty of each.
+    ) -> Iterator[tuple[Any, ...]]:
+        """The consistent combinations of the choices `keys`.
 
         All other choices have the values in `fixed`.
         """
-        pairs = [
-            [
-                (value, penalty)
-                for value, penalty in zip(choice.values, choice.penalties, strict=True)
-                if choice.key in keys or value == fixed[choice.key]
-            ]
-            for choice in self.choices
+        tried = [
+            choice.values if choice.key in keys else (fixed[choice.key],) for choice in self.choices
         ]
         names = [choice.key for choice in self.choices]
-        for picked in itertools.product(*pairs):
-            values = tuple(value for value, _ in picked)
+        for values in itertools.product(*tried):
             by_key = dict(zip(names, values, strict=True))
             if by_key.get("ftl.read_portion") is None and by_key.get("ftl.read_portions"):
                 continue  # a number of portions needs their size
-            yield values, sum(penalty for _, penalty in picked)
+            yield values
+
+    def penalty(self, choices: Sequence[Any]) -> float:
+        """The prior's penalty of a combination of the choices."""
+        pairs = zip(self.choices, choices, strict=True)
+        return sum(choice.penalties[choice.values.index(value)] for choice, value in pairs)
 
 
 @dataclass(frozen=True)
 class _Prior:
-    """Physical bounds (s or bytes/s) and prior of a number; `sigma`, `offset` as in `Scale`.
+    """Physical bounds (s, bytes/s or bytes) and prior of a number; `sigma`, `offset` as in `Scale`.
 
     `sigma_of_row` applies if there is an ageing row only: it determines so little that a start
     profile far from the drive is of no use.
@@ -139,6 +161,7 @@ class _Prior:
     offset: float = 0.0
 
 
+BUFFER: Final = "buffer.size"
 _PRIORS: Final = {
     "link.bandwidth": _Prior(20e6, math.inf, 1.0, 0.3),  # at most LINK_MAX
     "link.read_overhead": _Prior(0.5e-6, 500e-6, 1.0),
@@ -151,6 +174,7 @@ _PRIORS: Final = {
     "slc.read": _Prior(5e-6, 100e-6, 1.0),
     "slc.program": _Prior(30e-6, 1e-3, 1.0),
     "buffer.flush_overhead": _Prior(0.0, 20e-3, 1.0, offset=100e-6),
+    BUFFER: _Prior(2.0**16, 2.0**33, 1.0),
 }
 _SLC_SCALES: Final = frozenset({"slc.read", "slc.program"})
 _SCALES_OF: Final = {
@@ -164,6 +188,7 @@ _SCALES_OF: Final = {
         "slc.read",
         "slc.program",
         "buffer.flush_overhead",
+        BUFFER,
     ),
     "split": (
         "link.bandwidth",
@@ -184,12 +209,15 @@ _DEPEND_ON_CACHE: Final = frozenset({"cache", "fsync", "suite"})
 SLC_MODES: Final = ("static", "dynamic")
 PAGE: Final = "flash.planes x flash.page"
 """The key of the estimate of a multi-plane page."""
+TYPES: Final = "flash.read of page types"
+"""The key of the estimate of the ratios of tR."""
 DIES: Final = "flash.channels x flash.dies_per_channel"
 """The key of the estimate of all dies, if their distribution over channels is searched for."""
 _EXPERIMENTS_FOR: Final = {
     "flash.dies_per_channel": ["stripe", *sorted(_DEPEND_ON_DIES)],
     "flash.channels": ["split", "suite"],
     PAGE: sorted(_DEPEND_ON_PAGE),
+    TYPES: ["split"],
     "ftl.chunk": ["stripe"],
     "ftl.read_ahead": ["split"],
     "ftl.read_portion": ["aging"],
@@ -210,10 +238,11 @@ def search_space(
     experiments: Collection[str],
     known: Collection[str] = (),
     cache_sizes: Sequence[str] = (),
+    buffer_sizes: tuple[str, str] | None = None,
 ) -> SearchSpace:
     """The numbers that results of these experiments depend on, except the keys already `known`.
 
-    `cache_sizes` are those that an SLC cache may have.
+    `cache_sizes` are those that an SLC cache may have, `buffer_sizes` the bounds of a buffer.
 
     Raises:
         UsageError: the profile lacks one of these numbers.
@@ -222,7 +251,10 @@ def search_space(
     keys -= set(known) - _SLC_SCALES  # the search knows more of these than the rates of `cache`
     keys -= {key for key in _SLC_SCALES if get_value(profile, key) is None}
     only_row = set(experiments) == {"aging"}
-    scales = [_scale(profile, key, only_row=only_row) for key in _PRIORS if key in keys]
+    bounds = {} if buffer_sizes is None else {BUFFER: buffer_sizes}
+    scales = [
+        _scale(profile, key, bounds.get(key), only_row=only_row) for key in _PRIORS if key in keys
+    ]
     choices = list(_geometry_choices(profile, experiments, known))
     if cache_sizes:
         choices.append(Choice("slc.size", tuple(cache_sizes), (0.0,) * len(cache_sizes)))
@@ -246,6 +278,7 @@ def _geometry_choices(
     if get_value(profile, "slc.size") is not None and not _DEPEND_ON_CACHE.isdisjoint(experiments):
         start = get_value(profile, "slc.mode") or "static"
         yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))
+        yield _choice(profile, "slc.bits_per_cell", BITS_PER_CELL, BITS_PER_CELL_DEFAULT)
     yield from _rule_choices(profile, experiments, known)
     if not _DEPEND_ON_PAGE.isdisjoint(experiments):
         yield MultiPlanePage.of_profile(PAGE, profile, MULTI_PLANE_PAGES)
@@ -265,12 +298,13 @@ def _rule_choices(
         if not get_value(profile, "flash.independent_plane_reads"):
             start = get_value(profile, "flash.cache_register") is not False
             yield Flag("flash.cache_register", (start, not start), (0.0, 0.5))
+        yield PageTypes.of_profile(TYPES, profile)
     if "fsync" in experiments:
         times = SUSPENDS if get_value(profile, "flash.suspend") is None else (None,)
         yield _choice(profile, "flash.suspend", times)
 
 
-def _choice(profile: str, key: str, values: Sequence[str | None], default: Any = None) -> Choice:
+def _choice(profile: str, key: str, values: Sequence[Any], default: Any = None) -> Choice:
     """The profile's value and these; `default` is what the model takes if the key is absent.
 
     Sizes are in order.
@@ -288,13 +322,15 @@ def _dies(profile: str) -> int:
     return count
 
 
-def _scale(profile: str, key: str, *, only_row: bool) -> Scale:
+def _scale(profile: str, key: str, bounds: tuple[str, str] | None, *, only_row: bool) -> Scale:
     values, prior = _quantities(profile, key), _PRIORS[key]
-    high = prior.high
+    low, high = prior.low, prior.high
+    if bounds is not None:
+        low, high = (float(parse_size(each)) for each in bounds)
     if key == "link.bandwidth":
         high = LINK_MAX[get_value(profile, "drive.interface")]
     offset = prior.offset
-    low_factor = (prior.low + offset) / (min(values) + offset)
+    low_factor = (low + offset) / (min(values) + offset)
     high_factor = (high + offset) / (max(values) + offset)
     sigma = prior.sigma_of_row if only_row and prior.sigma_of_row else prior.sigma
     return Scale(key, low_factor, high_factor, sigma, offset)
@@ -337,6 +373,8 @@ def _multiply(text: str, factor: float, offset: float) -> str:
     assert match is not None, "`_quantities` checked the unit"
     offset /= _UNITS[match[2]]
     scaled = max(0.0, (float(match[1]) + offset) * factor - offset)
+    if match[2] in _SIZE_UNITS:
+        return f"{round(scaled * _SIZE_UNITS[match[2]] / KIB)} KiB"  # a whole number of bytes
     digits = f"{float(f'{scaled:.4g}'):.3f}"  # a profile does not accept exponents
     return f"{digits.rstrip('0').rstrip('.')} {match[2]}"
 

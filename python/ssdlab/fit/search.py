@@ -16,11 +16,11 @@ import numpy as np
 
 from ssdlab.errors import UsageError
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
+from ssdlab.fit.neighbours import Neighbours, Start, best_by
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import PAGE, SearchSpace
+from ssdlab.fit.parameters import PAGE, TYPES, SearchSpace
 from ssdlab.fit.solving import Floats, Solution, Task, solve_all
-from ssdlab.profiles.toml_edit import get_value, values_only
-from ssdlab.units import parse_size
+from ssdlab.profiles.toml_edit import values_only
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished combinations, and the total number."""
@@ -34,32 +34,26 @@ FOR_GRID: Final = ("split",)
 MODE: Final = "slc.mode"
 RULES: Final = (MODE, "ftl.mapping_unit", "flash.suspend")
 """Choices that the grid does not show, and that all other numbers depend on."""
-NOT_IN_GRID: Final = (*RULES, "link.max_transfer")
-CHANNEL: Final = "flash.channel_bandwidth"
-CHANNELS: Final = "flash.channels"
-LINK: Final = "link.bandwidth"
+NOT_IN_GRID: Final = (*RULES, "link.max_transfer", TYPES, "slc.bits_per_cell")
 REGISTER: Final = "flash.cache_register"
-FASTER: Final = 2.5
-"""Times faster than the limit: where a link or channels start that should not limit a rate."""
-COMMANDS: Final = ("link.read_command", "link.write_command")
-LIMITS: Final = (LINK, CHANNEL, *COMMANDS)
-APART: Final = 0.2
-"""Difference of log(factor) of two solutions in which something else is the limit."""
-SLOWER: Final = 2.0
-"""Factor from the first guess of a command to one that limits the rate."""
-EXCHANGES: Final = 3
+BRANCHING: Final = (REGISTER,)
+"""Choices that change what all other numbers mean. Each combination is a branch of the search, in
+which these are varied before the branches compare."""
+EXCHANGES: Final = 5
 """How many combinations are solved in which something else is the limit."""
 START_ROUNDS: Final = 3
 STEPS: Final = 2
 """Rough steps for a combination, with the derivatives of another."""
+SOLVED: Final = 2
+"""How many candidates are solved for the cost that a step may reach, at most."""
+STEPPED: Final = 8
+"""How many candidates take these steps, of those that are ranked."""
+BETTER: Final = 0.1
+"""What a candidate must save of the cost to be solved."""
 RESTARTS: Final = 3
 """The most times that the search for reaches finds a better point."""
-SWEEPS_OTHER: Final = 4
-"""The most times with the other choice of a cache register."""
 SWEEPS_MAX: Final = 10
-"""The most times that all other choices are varied."""
-BY_PAGE: Final = ("flash.program", "slc.program")
-"""Times in proportion to the bytes of a program, if the rate of writing is to stay."""
+"""The most times that the choices of all branches are varied."""
 PROMISING_COST: Final = 12.0
 """Combinations within this cost of the best are refined."""
 
@@ -98,13 +92,14 @@ class _Search:
         progress: Progress,
     ) -> None:
         self.space, self.progress, self.done = space, progress, 0
-        self.keys = [scale.key for scale in space.scales]
+        self.solved = set[tuple[Any, ...]]()
         zeros = np.zeros(len(space.scales))
         self.fixed = {choice.key: choice.value_in(profile) for choice in space.choices}
         self.outer = [key for key in self.fixed if key not in OF_ROW]
         start = Solution(tuple(self.fixed.values()), zeros, zeros, np.inf)
         bare = values_only(profile)
         self.task = Task(bare, objectives, space, start, 0.0, FINE_ROUNDS, Effort.FINE)
+        self.neighbours = Neighbours(bare, space, self.fixed)
         self.others = [one for one in objectives if one.experiment != "aging"]
 
     def run(self) -> list[Solution]:
@@ -134,8 +129,7 @@ class _Search:
         return solutions
 
     def _task_of(self, best: Solution) -> Task:
-        penalties = dict(self.space.combinations(list(self.fixed), self.fixed))
-        return replace(self.task, start=best, penalty=penalties[best.choices])
+        return replace(self.task, start=best, penalty=self.space.penalty(best.choices))
 
     def _combinations(self) -> list[Solution]:
         if not self.others and self.task.objectives:
@@ -168,7 +162,7 @@ class _Search:
         """With an ageing row only: all combinations of dies and portions, then other pages."""
         keys = [key for key in self.fixed if key != PAGE]
         zeros = self.task.start.log_factors
-        tasks = [(choices, zeros) for choices, _ in self.space.combinations(keys, self.fixed)]
+        tasks = [(choices, zeros) for choices in self.space.combinations(keys, self.fixed)]
         rough = self._solve_each(tasks, self.task.objectives, ROUGH_ROUNDS, Effort.ROUGH)
         rough.sort(key=lambda solution: solution.cost)
         if not rough:
@@ -179,183 +173,110 @@ class _Search:
         refined = self._solve_each(tasks, self.task.objectives, FINE_ROUNDS)
         best = min(refined, key=lambda solution: solution.cost)
         if PAGE in self.fixed:
-            pages = self._alternatives(best, [PAGE])
-            tasks = [(choices, self._moved(best, choices)) for choices in pages]
+            tasks = self.neighbours.steps(best, [PAGE])
             refined += self._solve_each(tasks, self.task.objectives, FINE_ROUNDS)
         return refined
 
     def _near(self) -> list[Solution]:
         """The best solution for the results other than ageing, and those hardly worse.
 
-        From the best of a grid, single choices are changed for as long as that helps.
+        In each branch, single choices are changed for as long as that helps.
         """
-        starts = [self._with_rules(*start) for start in self._grid()]
-        solved = self._solve_each(starts, self.others, START_ROUNDS)
-        if not solved:
-            return []
-        tried: list[Solution] = []
+        branches = best_by(
+            self._solve_each(self._starts(), self.others, START_ROUNDS), self._branching
+        )
+        solved, tried = list(branches), list[Solution]()
         exchanged: set[tuple[Any, ...]] = set()
         for _ in range(SWEEPS_MAX):
-            best = min(solved, key=lambda one: one.cost)
-            tried, better = self._sweep(best, self.outer)
-            if better:
-                solved += better
-                continue
-            if best.choices in exchanged:
+            found: list[Solution] = []
+            for branch in branches:
+                near, better = self._sweep(branch, branches)
+                tried += near
+                found += better
+            if not found:
+                best = min(branches, key=lambda one: one.cost)
+                if best.choices in exchanged:
+                    break
+                exchanged.add(best.choices)
+                found = self._exchange_limits(best)
+            solved += found
+            costs = [one.cost for one in branches]
+            branches = best_by([*branches, *found], self._branching)
+            if [one.cost for one in branches] == costs:
                 break
-            exchanged.add(best.choices)
-            others = [*self._exchange_limits(best), *self._exchange_register(best, starts)]
-            others += self._with_other_register(best, [*solved, *others])
-            solved += others
-            if not others or min(one.cost for one in others) >= best.cost:
-                break
-        best = min(solved, key=lambda one: one.cost)
-        return self._polished(best, [*solved, *tried])
+        return self._polished(branches[0], [*solved, *tried]) if branches else []
 
-    def _sweep(self, best: Solution, keys: Sequence[str]) -> tuple[list[Solution], list[Solution]]:
-        """The alternatives in one of these choices, and the first solved if it is better."""
-        tried = self._step_each(best, keys)
-        first = min(tried, key=lambda one: one.cost, default=best)
-        if first.cost >= best.cost:
-            return tried, []
-        task = (first.choices, first.log_factors)
-        return tried, self._solve_each([task], self.others, START_ROUNDS)
+    def _sweep(
+        self, branch: Solution, branches: Sequence[Solution]
+    ) -> tuple[list[Solution], list[Solution]]:
+        """The alternatives in one choice, solved roughly, and those that are better.
 
-    def _with_other_register(self, best: Solution, solved: Sequence[Solution]) -> list[Solution]:
-        """Better solutions with the other choice of a cache register than the best has.
-
-        It changes what all other numbers mean, so that these are varied, too, before both compare.
+        All are ranked by the cost that a step may reach with the derivatives of the branch. What
+        the other branches have found is tried, too.
         """
-        if REGISTER not in self.fixed:
-            return []
-        at = list(self.fixed).index(REGISTER)
-        known = [one for one in solved if one.choices[at] != best.choices[at]]
-        found: list[Solution] = []
-        for _ in range(SWEEPS_OTHER if known else 0):
-            other = min([*known, *found], key=lambda one: one.cost)
-            _, better = self._sweep(other, [key for key in self.outer if key != REGISTER])
-            if not better:
-                break
-            found += better
+        keys = [key for key in self.outer if key not in BRANCHING]
+        tasks = self.neighbours.steps(branch, keys)
+        tasks += [
+            self.neighbours.with_choices(other, BRANCHING, branch)
+            for other in branches
+            if other is not branch
+        ]
+        ranked = self._solve_each(tasks, self.others, 0, jacobian=branch.jacobian)
+        ranked.sort(key=lambda one: one.cost)
+        again = [(one.choices, one.log_factors) for one in ranked[:STEPPED]]
+        tried = self._solve_each(again, self.others, STEPS, jacobian=branch.jacobian)
+        # Its derivatives may mislead steps to other choices, so that the most promising are solved.
+        first = min(tried, key=lambda one: one.cost, default=branch)
+        better = [one for one in (first, *ranked[:SOLVED]) if one.cost < branch.cost - BETTER]
+        new = {one.choices: one for one in reversed(better) if one.choices not in self.solved}
+        self.solved |= new.keys()
+        tasks = [(one.choices, one.log_factors) for one in new.values()]
+        solved = self._solve_each(tasks, self.others, START_ROUNDS)
+        return [*tried, *solved], [one for one in solved if one.cost < branch.cost]
+
+    @property
+    def _branching(self) -> list[int]:
+        """The places of the choices that define a branch."""
+        return [at for at, key in enumerate(self.fixed) if key in BRANCHING]
+
+    def _starts(self) -> list[Start]:
+        """Start values of each branch, with the rules that explain all results best."""
+        found = []
+        for each, log_factors in self._grid():
+            by_key = dict(zip(self.fixed, each, strict=True))
+            tasks = [(one, log_factors) for one in self.space.combinations(RULES, by_key)]
+            ranked = self._solve_each(tasks, self.others, 1)
+            best = min(ranked, key=lambda one: one.cost, default=None)
+            found.append((each if best is None else best.choices, log_factors))
         return found
 
-    def _grid(self) -> list[tuple[tuple[Any, ...], Floats]]:
-        """Start values: the combinations that explain `split` best, at the first guess.
+    def _grid(self) -> list[Start]:
+        """The combinations that explain `split` best at the first guess.
 
-        Channels and their bandwidth are varied together, because they compensate each other.
+        Channels and their bandwidth are varied together, because they compensate each other. With
+        and without a cache register all other numbers differ, so there is one of each.
         """
         start = (self.task.start.choices, self.task.start.log_factors)
         objectives = [one for one in self.others if one.experiment in FOR_GRID]
         keys = [key for key in self.outer if key not in NOT_IN_GRID]
         if not objectives or not keys:
             return [start]
-        bandwidths = self._bandwidths()
+        bandwidths = self.neighbours.bandwidths()
         tasks = [
-            (choices, self._moved(self.task.start, choices) + moved)
-            for choices, _ in self.space.combinations(keys, self.fixed)
+            (choices, self.neighbours.moved(self.task.start, choices) + moved)
+            for choices in self.space.combinations(keys, self.fixed)
             for moved in bandwidths
         ]
         ranked = self._solve_each(tasks, objectives, 1)
-        ranked.sort(key=lambda one: -one.cost)
-        at = list(self.fixed).index(REGISTER) if REGISTER in self.fixed else None
-        # With and without it all other numbers differ, so both are solved from their best start.
-        best = {None if at is None else one.choices[at]: one for one in ranked}
-        return [(one.choices, one.log_factors) for one in best.values()] or [start]
-
-    def _with_rules(
-        self, choices: tuple[Any, ...], log_factors: Floats
-    ) -> tuple[tuple[Any, ...], Floats]:
-        """The start with the rules that explain all results best."""
-        by_key = dict(zip(self.fixed, choices, strict=True))
-        tasks = [(each, log_factors) for each, _ in self.space.combinations(RULES, by_key)]
-        ranked = self._solve_each(tasks, self.others, 1)
-        best = min(ranked, key=lambda one: one.cost, default=None)
-        return (choices, log_factors) if best is None else (best.choices, best.log_factors)
-
-    def _exchange_register(
-        self, best: Solution, starts: Sequence[tuple[tuple[Any, ...], Floats]]
-    ) -> list[Solution]:
-        """The solutions with the other start's register and the best's other choices."""
-        keys = list(self.fixed)
-        if REGISTER not in keys:
-            return []
-        at = keys.index(REGISTER)
-        tasks = [
-            ((*best.choices[:at], choices[at], *best.choices[at + 1 :]), log_factors)
-            for choices, log_factors in starts
-            if choices[at] != best.choices[at]
-        ]
-        return self._solve_each(tasks, self.others, START_ROUNDS)
-
-    def _bandwidths(self) -> list[Floats]:
-        """Shifts of the factors that give the channels different bandwidths."""
-        if CHANNEL not in self.keys:
-            return [np.zeros(len(self.keys))]
-        scale = self.space.scales[self.keys.index(CHANNEL)]
-        low, high = np.log(scale.low) + 0.7, np.log(scale.high) - 0.3
-        return [self._shift(CHANNEL, float(x)) for x in np.linspace(low, high, 3)]
-
-    def _shift(self, key: str, amount: float) -> Floats:
-        return np.where(np.array(self.keys) == key, amount, 0.0)
+        best = best_by(ranked, self._branching)
+        return [(one.choices, one.log_factors) for one in best] or [start]
 
     def _exchange_limits(self, best: Solution) -> list[Solution]:
-        """Solutions where something else limits the fastest rates.
-
-        These are the channels if the link did, or the other way, and the controller's time for a
-        command. All explain the rate, and there is no way downhill from one to the other.
-        """
-        ranked = self._solve_each(self._other_limits(best), self.others, 1)
+        """The best solutions where something else limits the fastest rates."""
+        ranked = self._solve_each(self.neighbours.other_limits(best), self.others, 1)
         ranked.sort(key=lambda one: one.cost)
         tasks = [(one.choices, one.log_factors) for one in ranked[:EXCHANGES]]
         return self._solve_each(tasks, self.others, START_ROUNDS)
-
-    def _other_limits(self, best: Solution) -> list[tuple[tuple[Any, ...], Floats]]:
-        tasks = [
-            (best.choices, best.log_factors + self._shift(key, amount))
-            for key in COMMANDS
-            if key in self.keys
-            for amount in (float(np.log(SLOWER)), -float(np.log(SLOWER)))
-        ]
-        if LINK not in self.keys or CHANNEL not in self.keys:
-            return tasks
-        link, channel = (
-            self.space.scales[at].mean(self.task.profile) * np.exp(best.log_factors[at])
-            for at in (self.keys.index(LINK), self.keys.index(CHANNEL))
-        )
-        at = list(self.fixed).index(CHANNELS) if CHANNELS in self.fixed else None
-        for choices in [best.choices, *self._alternatives(best, [CHANNELS])]:
-            count = get_value(self.task.profile, CHANNELS) if at is None else choices[at]
-            ratio = float(np.log(count * channel / link))
-            for key, other, amount in ((LINK, CHANNEL, ratio), (CHANNEL, LINK, -ratio)):
-                moved = self._shift(key, amount) + self._shift(other, float(np.log(FASTER)))
-                tasks.append((choices, best.log_factors + moved))
-        return tasks
-
-    def _alternatives(self, best: Solution, keys: Sequence[str]) -> list[tuple[Any, ...]]:
-        """The combinations that differ from the best in one of these choices."""
-        by_key = dict(zip(self.fixed, best.choices, strict=True))
-        return [
-            choices
-            for key in keys
-            for choices, _ in self.space.combinations([key], by_key)
-            if choices != best.choices
-        ]
-
-    def _step_each(self, best: Solution, keys: Sequence[str]) -> list[Solution]:
-        """Solves the alternatives in one of these choices roughly, with the best's derivatives.
-
-        Another number of channels is tried with the same bandwidth of each, and of all together.
-        """
-        fixed, scales = list(self.fixed), self.keys
-        tasks = []
-        for choices in self._alternatives(best, keys):
-            moved = self._moved(best, choices)
-            tasks.append((choices, moved))
-            if CHANNELS in fixed and CHANNEL in scales:
-                was, now = (one[fixed.index(CHANNELS)] for one in (best.choices, choices))
-                shifted = moved + self._shift(CHANNEL, float(np.log(was / now)))
-                tasks += [(choices, shifted)] if was != now else []
-        return self._solve_each(tasks, self.others, STEPS, jacobian=best.jacobian)
 
     def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
         """The best after more iterations, and the others within the interval.
@@ -363,28 +284,14 @@ class _Search:
         Those were solved roughly: their costs are too high rather than too low.
         """
         [best] = self._solve_each([(best.choices, best.log_factors)], self.others, START_ROUNDS)
+        steps = self.neighbours.steps(best, self.outer)
+        tried = [*tried, *self._solve_each(steps, self.others, STEPS, jacobian=best.jacobian)]
         limit = best.cost + drop_of(best)
-        near = [one for one in tried if one.cost <= limit and self._is_other(one, best)]
+        near = [one for one in tried if one.cost <= limit and self.neighbours.is_other(one, best)]
         near.sort(key=lambda one: one.cost)
         by_choices = {one.choices: one for one in reversed(near)}
         near = sorted(by_choices.values(), key=lambda one: one.cost)
         return [best, *(replace(one, sigma=best.sigma) for one in near)]
-
-    def _is_other(self, one: Solution, best: Solution) -> bool:
-        """Whether it has other choices, or something else limits the fastest rates."""
-        moved = np.abs(one.log_factors - best.log_factors) > APART
-        return one.choices != best.choices or bool(moved[np.isin(self.keys, LIMITS)].any())
-
-    def _moved(self, best: Solution, choices: tuple[Any, ...]) -> Floats:
-        """The factors of the best, with programs as long as the new page requires."""
-        log_factors = best.log_factors.copy()
-        keys = list(self.fixed)
-        if PAGE in self.fixed:
-            was, now = (parse_size(one[keys.index(PAGE)]) for one in (best.choices, choices))
-            for n, scale in enumerate(self.space.scales):
-                if scale.key in BY_PAGE:
-                    log_factors[n] += np.log(now / was)
-        return log_factors
 
     def _rank_inner(self, best: Solution) -> list[Solution]:
         """The combinations of the choices of an ageing row that fit it, best first.
@@ -393,9 +300,7 @@ class _Search:
         """
         by_key = dict(zip(self.fixed, best.choices, strict=True))
         objectives = [one for one in self.task.objectives if one.experiment == "aging"]
-        tasks = [
-            (choices, best.log_factors) for choices, _ in self.space.combinations(OF_ROW, by_key)
-        ]
+        tasks = [(choices, best.log_factors) for choices in self.space.combinations(OF_ROW, by_key)]
         ranked = self._solve_each(tasks, objectives, 1, Effort.ROUGH)
         if not ranked:
             return [best]
@@ -417,14 +322,13 @@ class _Search:
         jacobian: Floats | None = None,
     ) -> list[Solution]:
         """Solves each combination from its start values; those that give no twin are left out."""
-        penalties = dict(self.space.combinations(list(self.fixed), self.fixed))
         shared = replace(self.task, objectives=objectives, rounds=rounds, effort=effort)
         shared = replace(shared, jacobian=jacobian)
         full = [
             replace(
                 shared,
                 start=Solution(choices, start, start * 0.0, 0.0),
-                penalty=penalties[choices],
+                penalty=self.space.penalty(choices),
             )
             for choices, start in tasks
         ]

@@ -61,6 +61,26 @@ class Solution:
     """How far each logarithm may be lower and higher (2 rows), where that was measured."""
 
 
+@dataclass(frozen=True)
+class _Point:
+    """A point of a search, with the derivatives there."""
+
+    moved: Floats
+    residuals: Floats
+    derivatives: Floats
+    is_measured: bool = True
+
+    def updated(self, moved: Floats, residuals: Floats) -> _Point:
+        """The next point; its derivatives explain the step to it (Broyden's update).
+
+        Measured ones would cost a twin for each factor, and are needed at every second point only.
+        """
+        step = moved - self.moved
+        error = residuals - self.residuals - self.derivatives @ step
+        derivatives = self.derivatives + np.outer(error, step) / (step @ step)
+        return _Point(moved.copy(), residuals, derivatives, is_measured=False)
+
+
 def candidate_profile(profile: str, space: SearchSpace, solution: Solution, source: str) -> str:
     """The profile's text with a solution applied, whose numbers become `fitted`."""
     return set_values(profile, _changes(profile, space, solution), source)
@@ -71,7 +91,8 @@ def _changes(profile: str, space: SearchSpace, solution: Solution) -> dict[str, 
     for choice, value in zip(space.choices, solution.choices, strict=True):
         changes |= choice.changes(profile, value)
     for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
-        changes |= scale.changes(profile, float(np.exp(log_factor)))
+        shape = changes.get(scale.key)
+        changes |= scale.changes(profile, float(np.exp(log_factor)), shape)
     return within_overheads(profile, changes)
 
 
@@ -147,16 +168,21 @@ def _solve(task: Task) -> Solution | None:
             return None
 
     derived: list[Floats] = []
+    last: list[_Point] = []
 
     def jacobian(moved: Floats) -> Floats:
+        here = residuals(moved)
+        if last and last[0].is_measured:
+            last[:] = [last[0].updated(moved, here)]
+            return last[0].derivatives
         if len(derived) == task.rounds:
             raise _EnoughError(moved)
-        here = residuals(moved)
         points = [moved + STEP * axis for axis in np.eye(len(moved))]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             there = list(pool.map(residuals, points))
         derivatives = np.column_stack([(shifted - here) / STEP for shifted in there])
         derived.append(derivatives)
+        last[:] = [_Point(moved.copy(), here, derivatives)]
         return derivatives
 
     try:
@@ -189,11 +215,16 @@ def _solve(task: Task) -> Solution | None:
 def _step(
     task: Task, residuals: Callable[[Floats], Floats], low: Floats, high: Floats, jacobian: Floats
 ) -> Solution:
-    """The best of a few Gauss-Newton steps with the derivatives of another combination."""
+    """The best of a few Gauss-Newton steps with the derivatives of another combination.
+
+    Without any (`rounds` is 0), the cost is the one that a step may reach if it is small.
+    """
     moved = np.zeros(len(low))
     at = residuals(moved)
-    best, least = moved, float(at @ at)
     inverse = np.linalg.pinv(jacobian)
+    if task.rounds == 0:
+        at = at - jacobian @ (inverse @ at)
+    best, least = moved, float(at @ at)
     for _ in range(task.rounds):
         moved = np.clip(best - inverse @ at, low, high)
         there = residuals(moved)

@@ -50,6 +50,31 @@ def test_a_mapping_unit_counts_unless_the_gauges_contradict_each_other(
     assert Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0).unit == unit
 
 
+@pytest.mark.parametrize(
+    ("gains", "misses_map", "larger"),
+    [
+        ((1.1, 1.0), False, (False, False)),
+        ((2.0, 1.1), False, (True, False)),
+        ((2.0, 1.8), False, (True, True)),
+        ((2.0, 1.8), True, (False, False)),  # which makes all larger writes faster
+    ],
+)
+def test_random_writes_twice_as_large_and_as_fast_contradict_a_smaller_unit(
+    gains: tuple[float, float],
+    misses_map: bool,
+    larger: tuple[bool, bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rates = {"size 2": 10.0 * gains[0], "size 4": 10.0 * gains[0] * gains[1]}
+    curves = {case: Progress([1.0, 10.0], [20.0, 10 * rate]) for case, rate in rates.items()}
+    monkeypatch.setattr(Gauged, "curve", lambda _self, case: curves[case])
+    monkeypatch.setattr(Gauged, "misses_map", misses_map)
+    monkeypatch.setattr(Gauged, "has_single_reads", True)
+    monkeypatch.setattr(Gauged, "is_steady_limited", False)
+    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 10.0)
+    assert tuple(gauged._is_larger_by_size(unit) for unit in (1, 2)) == larger
+
+
 def test_what_a_new_drive_took_at_full_speed_is_held_by_a_buffer_or_a_borrowed_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -183,6 +183,23 @@ class Gauged:
         curves = [self.curve(f"size {factor}") for factor in FACTORS]
         return None if self.is_steady_limited else unit_by_size(self.steady, curves)
 
+    def _is_larger_by_size(self, unit: int) -> bool:
+        """Whether random writes of twice these blocks are so much faster that the unit is larger.
+
+        A map that misses makes all larger writes faster.
+        """
+        if not (self.curve(f"size {2 * unit}").written and self.has_single_reads):
+            return False
+        if self.is_steady_limited or self.misses_map:
+            return False
+        return self._rate_of_size(2 * unit) > _TWICE * self._rate_of_size(unit)
+
+    def _rate_of_size(self, blocks: int) -> float:
+        if blocks == 1:
+            return self.steady
+        curve = self.curve(f"size {blocks}")
+        return rate_between(curve, _FILLED * curve.written, curve.written)
+
     @property
     def _unit_by_order(self) -> int | None:
         """`unit`, by what writes in order cost, as multiples of what large ones cost per byte.
@@ -194,6 +211,8 @@ class Gauged:
         if self.is_steady_limited or len(found) != 1:
             return None
         unit, cost = found[0], self.cost_at_random(found[0])
+        if self._is_larger_by_size(unit):
+            return None
         falls = self.fall, self.large_fall
         if falls[0] and falls[1] and same(falls[1].at, unit * falls[0].at):
             return unit

@@ -1,0 +1,146 @@
+"""Candidates near a solution: other choices, with factors that keep its rates, and other limits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ssdlab.fit.parameters import PAGE, SearchSpace
+from ssdlab.fit.solving import Floats, Solution
+from ssdlab.profiles.toml_edit import get_value
+from ssdlab.units import parse_size
+
+CHANNEL: Final = "flash.channel_bandwidth"
+CHANNELS: Final = "flash.channels"
+LINK: Final = "link.bandwidth"
+FASTER: Final = 2.5
+"""Times faster than the limit: where a link or channels start that should not limit a rate."""
+COMMANDS: Final = ("link.read_command", "link.write_command")
+LIMITS: Final = (LINK, CHANNEL, *COMMANDS)
+APART: Final = 0.2
+"""Difference of log(factor) of two solutions in which something else is the limit."""
+SLOWER: Final = 2.0
+"""Factor from the first guess of a command to one that limits the rate."""
+BY_PAGE: Final = ("flash.program", "slc.program")
+"""Times in proportion to the bytes of a program, if the rate of writing is to stay."""
+BANDWIDTHS: Final = 3
+"""How many bandwidths of the channels are tried in a grid."""
+
+Start = tuple[tuple[Any, ...], Floats]
+"""Choices, and the logarithms of the factors to start with."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Makes candidates from a solution; `fixed` are the start profile's choices."""
+
+    profile: str
+    space: SearchSpace
+    fixed: Mapping[str, Any]
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of the factors."""
+        return [scale.key for scale in self.space.scales]
+
+    def value(self, solution: Solution, key: str) -> Any:
+        """The solution's choice of this key."""
+        return solution.choices[list(self.fixed).index(key)]
+
+    def alternatives(self, best: Solution, keys: Collection[str]) -> list[tuple[Any, ...]]:
+        """The combinations that differ from the best in one of these choices."""
+        by_key = dict(zip(self.fixed, best.choices, strict=True))
+        return [
+            choices
+            for key in keys
+            for choices in self.space.combinations([key], by_key)
+            if choices != best.choices
+        ]
+
+    def steps(self, best: Solution, keys: Collection[str]) -> list[Start]:
+        """The alternatives in one of these choices.
+
+        Another number of channels is tried with the same bandwidth of each, and of all together.
+        """
+        found = []
+        for choices in self.alternatives(best, keys):
+            moved = self.moved(best, choices)
+            found.append((choices, moved))
+            if CHANNELS in self.fixed and CHANNEL in self.keys:
+                at = list(self.fixed).index(CHANNELS)
+                was, now = best.choices[at], choices[at]
+                shifted = moved + self._shift(CHANNEL, float(np.log(was / now)))
+                found += [(choices, shifted)] if was != now else []
+        return found
+
+    def with_choices(self, solution: Solution, keys: Collection[str], like: Solution) -> Start:
+        """The solution with the choices of these keys that another solution has."""
+        choices = tuple(
+            other if key in keys else own
+            for key, own, other in zip(self.fixed, solution.choices, like.choices, strict=True)
+        )
+        return choices, solution.log_factors
+
+    def moved(self, best: Solution, choices: tuple[Any, ...]) -> Floats:
+        """The factors of the best, with programs as long as the new page requires."""
+        log_factors = best.log_factors.copy()
+        if PAGE in self.fixed:
+            at = list(self.fixed).index(PAGE)
+            was, now = (parse_size(one[at]) for one in (best.choices, choices))
+            for n, scale in enumerate(self.space.scales):
+                if scale.key in BY_PAGE:
+                    log_factors[n] += np.log(now / was)
+        return log_factors
+
+    def bandwidths(self) -> list[Floats]:
+        """Shifts of the factors that give the channels different bandwidths."""
+        if CHANNEL not in self.keys:
+            return [np.zeros(len(self.keys))]
+        scale = self.space.scales[self.keys.index(CHANNEL)]
+        low, high = np.log(scale.low) + 0.7, np.log(scale.high) - 0.3
+        return [self._shift(CHANNEL, float(x)) for x in np.linspace(low, high, BANDWIDTHS)]
+
+    def other_limits(self, best: Solution) -> list[Start]:
+        """Candidates in which something else limits the fastest rates.
+
+        These are the channels if the link did, or the other way, and the controller's time for a
+        command. All explain the rate, and there is no way downhill from one to the other.
+        """
+        found = [
+            (best.choices, best.log_factors + self._shift(key, amount))
+            for key in COMMANDS
+            if key in self.keys
+            for amount in (float(np.log(SLOWER)), -float(np.log(SLOWER)))
+        ]
+        if LINK not in self.keys or CHANNEL not in self.keys:
+            return found
+        link, channel = (
+            self.space.scales[at].mean(self.profile) * np.exp(best.log_factors[at])
+            for at in (self.keys.index(LINK), self.keys.index(CHANNEL))
+        )
+        at = list(self.fixed).index(CHANNELS) if CHANNELS in self.fixed else None
+        for choices in [best.choices, *self.alternatives(best, [CHANNELS])]:
+            count = get_value(self.profile, CHANNELS) if at is None else choices[at]
+            ratio = float(np.log(count * channel / link))
+            for key, other, amount in ((LINK, CHANNEL, ratio), (CHANNEL, LINK, -ratio)):
+                moved = self._shift(key, amount) + self._shift(other, float(np.log(FASTER)))
+                found.append((choices, best.log_factors + moved))
+        return found
+
+    def is_other(self, one: Solution, best: Solution) -> bool:
+        """Whether it has other choices, or something else limits the fastest rates."""
+        moved = np.abs(one.log_factors - best.log_factors) > APART
+        return one.choices != best.choices or bool(moved[np.isin(self.keys, LIMITS)].any())
+
+    def _shift(self, key: str, amount: float) -> Floats:
+        return np.where(np.array(self.keys) == key, amount, 0.0)
+
+
+def best_by(solutions: Sequence[Solution], places: Sequence[int]) -> list[Solution]:
+    """For each combination of the choices at these places, the solution of the lowest cost."""
+    ranked = sorted(solutions, key=lambda one: -one.cost)
+    found = {tuple(one.choices[at] for at in places): one for one in ranked}
+    return sorted(found.values(), key=lambda one: one.cost)

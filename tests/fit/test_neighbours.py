@@ -1,0 +1,96 @@
+"""Candidates near a solution keep its rates, or have another limit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ssdlab.fit.choices import Channels, Choice, MultiPlanePage
+from ssdlab.fit.neighbours import FASTER, Neighbours, best_by
+from ssdlab.fit.parameters import PAGE, Scale, SearchSpace
+from ssdlab.fit.solving import Solution
+
+PROFILE = """
+[link]
+bandwidth = "3000 MB/s"
+[flash]
+channels = 4
+dies_per_channel = 2
+planes = 2
+page = "16 KiB"
+channel_bandwidth = "500 MB/s"
+program = "600 us"
+"""
+KEYS = ("link.bandwidth", "flash.channel_bandwidth", "flash.program")
+SPACE = SearchSpace(
+    tuple(Scale(key, 0.1, 10.0, 1.0) for key in KEYS),
+    (
+        Channels("flash.channels", (2, 4, 8), (0.5, 0.0, 0.5)),
+        MultiPlanePage.of_profile(PAGE, PROFILE, (32, 64)),
+        Choice("flash.suspend", (None, "20 us"), (0.0, 0.5)),
+    ),
+)
+NEIGHBOURS = Neighbours(
+    PROFILE, SPACE, {"flash.channels": 4, PAGE: "32 KiB", "flash.suspend": None}
+)
+BEST = Solution((4, "32 KiB", None), np.zeros(3), np.ones(3), 10.0)
+
+
+def test_each_step_changes_one_choice() -> None:
+    for choices, _ in NEIGHBOURS.steps(BEST, NEIGHBOURS.fixed):
+        assert sum(one != other for one, other in zip(choices, BEST.choices, strict=True)) == 1
+    [(choices, _)] = NEIGHBOURS.steps(BEST, ["flash.suspend"])
+    assert choices == (4, "32 KiB", "20 us")
+
+
+def test_a_larger_page_is_programmed_in_as_much_more_time() -> None:
+    [(_, moved)] = NEIGHBOURS.steps(BEST, [PAGE])
+    assert np.exp(moved) == pytest.approx([1, 1, 2])
+
+
+def test_other_channels_have_the_same_bandwidth_each_or_all_together() -> None:
+    steps = NEIGHBOURS.steps(BEST, ["flash.channels"])
+    factors = [(choices[0], float(np.exp(moved[1]))) for choices, moved in steps]
+    assert factors == [(2, 1.0), (2, pytest.approx(2.0)), (8, 1.0), (8, pytest.approx(0.5))]
+
+
+def test_either_the_link_or_the_channels_limit_the_fastest_rate() -> None:
+    limits = [
+        (choices[0], float(3000 * np.exp(moved[0])), float(500 * np.exp(moved[1])))
+        for choices, moved in NEIGHBOURS.other_limits(BEST)
+    ]
+    assert (4, pytest.approx(2000), pytest.approx(500 * FASTER)) in limits
+    assert (4, pytest.approx(3000 * FASTER), pytest.approx(750)) in limits
+    assert {channels for channels, _, _ in limits} == {2, 4, 8}
+
+
+def test_what_another_branch_found_is_tried_with_the_choices_of_this_one() -> None:
+    other = Solution((8, "64 KiB", "20 us"), np.ones(3), np.ones(3), 7.0)
+    choices, log_factors = NEIGHBOURS.with_choices(other, ["flash.suspend"], BEST)
+    assert choices == (8, "64 KiB", None)
+    assert log_factors.tolist() == [1, 1, 1]
+
+
+def test_the_best_of_each_branch_is_kept() -> None:
+    costs = {(4, "32 KiB", None): 10.0, (8, "32 KiB", None): 9.0, (8, "64 KiB", "20 us"): 7.0}
+    solutions = [Solution(choices, np.zeros(3), np.ones(3), cost) for choices, cost in costs.items()]
+    assert [one.cost for one in best_by(solutions, [2])] == [7.0, 9.0]
+    assert [one.cost for one in best_by(solutions, [])] == [7.0]
+
+
+@pytest.mark.parametrize(
+    ("key", "moved", "choices", "expected"),
+    [
+        ("link.bandwidth", 0.3, (4,), True),
+        ("link.bandwidth", -0.3, (4,), True),
+        ("link.bandwidth", 0.1, (4,), False),
+        ("flash.program", 0.3, (4,), False),
+        ("flash.program", 0.0, (2,), True),
+    ],
+)
+def test_solutions_with_another_limit_or_other_choices_count_in_the_intervals(
+    key: str, moved: float, choices: tuple[int, ...], expected: bool
+) -> None:
+    log_factors = np.where(np.array(KEYS) == key, moved, 0.0)
+    other = Solution((*choices, "32 KiB", None), log_factors, np.ones(3), 0.0)
+    assert NEIGHBOURS.is_other(other, BEST) is expected
