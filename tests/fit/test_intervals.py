@@ -30,10 +30,13 @@ def _solution(at: float, sigma: float, excess: float = 1.0) -> Solution:
 
 
 def _reach(
-    residual: Callable[[float], float], best: Solution, monkeypatch: pytest.MonkeyPatch
+    residual: Callable[[float], float],
+    best: Solution,
+    monkeypatch: pytest.MonkeyPatch,
+    prior_sigma: float = np.inf,
 ) -> Solution:
     def residuals_of(_task: Task) -> Callable[[Floats], Floats]:
-        return lambda at: np.array([residual(float(at[0]))])
+        return lambda at: np.array([residual(float(at[0])), at[0] / prior_sigma])
 
     monkeypatch.setattr(intervals, "residuals_of", residuals_of)
     space = SearchSpace((LINK,), ())
@@ -63,6 +66,14 @@ def test_a_number_with_several_values_that_fit_has_all_in_its_interval(
     [link] = estimates(SearchSpace((LINK,), ()), [reached])
     assert link.low == pytest.approx(1 / factor)
     assert link.high == pytest.approx(factor)
+
+
+def test_a_number_that_no_result_depends_on_may_be_far_from_the_start_profiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reached = _reach(lambda _at: 0.0, _solution(0.0, 1.0), monkeypatch, prior_sigma=1.0)
+    [link] = estimates(SearchSpace((LINK,), ()), [reached])
+    assert (link.low, link.high) == (pytest.approx(0.1), pytest.approx(10.0))
 
 
 def test_a_better_point_on_the_way_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,12 +56,26 @@ def test_other_channels_have_the_same_bandwidth_each_or_all_together() -> None:
 
 def test_either_the_link_or_the_channels_limit_the_fastest_rate() -> None:
     limits = [
-        (choices[0], float(3000 * np.exp(moved[0])), float(500 * np.exp(moved[1])))
+        (choices[0], round(3000 * np.exp(moved[0])), round(500 * np.exp(moved[1])))
         for choices, moved in NEIGHBOURS.other_limits(BEST)
     ]
-    assert (4, pytest.approx(2000), pytest.approx(500 * FASTER)) in limits
-    assert (4, pytest.approx(3000 * FASTER), pytest.approx(750)) in limits
+    assert (4, 2000, round(500 * FASTER)) in limits
+    assert (4, round(3000 * FASTER), 750) in limits
     assert {channels for channels, _, _ in limits} == {2, 4, 8}
+
+
+def test_two_steps_are_combined_if_they_change_different_choices() -> None:
+    steps = [
+        Solution(choices, moved, np.ones(3), 0.0)
+        for choices, moved in NEIGHBOURS.steps(BEST, NEIGHBOURS.fixed)
+    ]
+    pairs = NEIGHBOURS.pairs(BEST, steps)
+    assert len(pairs) == 4 * 1 + 4 * 1 + 1 * 1  # channels and page, channels and suspend, the rest
+    found = [np.exp(moved) for choices, moved in pairs if choices == (8, "64 KiB", None)]
+    assert [each.tolist() for each in found] == [
+        pytest.approx([1, 1, 2]),
+        pytest.approx([1, 0.5, 2]),
+    ]
 
 
 def test_what_another_branch_found_is_tried_with_the_choices_of_this_one() -> None:
@@ -73,7 +87,9 @@ def test_what_another_branch_found_is_tried_with_the_choices_of_this_one() -> No
 
 def test_the_best_of_each_branch_is_kept() -> None:
     costs = {(4, "32 KiB", None): 10.0, (8, "32 KiB", None): 9.0, (8, "64 KiB", "20 us"): 7.0}
-    solutions = [Solution(choices, np.zeros(3), np.ones(3), cost) for choices, cost in costs.items()]
+    solutions = [
+        Solution(choices, np.zeros(3), np.ones(3), cost) for choices, cost in costs.items()
+    ]
     assert [one.cost for one in best_by(solutions, [2])] == [7.0, 9.0]
     assert [one.cost for one in best_by(solutions, [])] == [7.0]
 

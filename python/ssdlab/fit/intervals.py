@@ -68,6 +68,15 @@ class _Reached:
 
 
 @dataclass(frozen=True)
+class _Moved:
+    """A point with one factor moved, and its costs: with and without the prior of that factor."""
+
+    cost: float
+    cost_without_prior: float
+    point: Floats
+
+
+@dataclass(frozen=True)
 class _Walk:
     """Moves single factors away from the optimum."""
 
@@ -91,39 +100,43 @@ class _Walk:
     def reach(self, n: int, sign: int) -> _Reached:
         """The distance of factor `n` where the cost has risen by the drop, or its bound.
 
-        Others may compensate, as the curvature says or not at all.
+        Others may compensate, as the curvature says or not at all. The prior of the factor itself
+        does not count: the interval is what the results allow.
         """
         at, (low, high) = self.best.log_factors, self.bounds
         room = float(high[n] - at[n] if sign > 0 else at[n] - low[n])
-        length = float(np.sqrt(drop_of(self.best)) * self.best.sigma[n])
-        tried = [(self.start_cost, at)]
+        drop = drop_of(self.best)
+        length = float(np.sqrt(drop) * self.best.sigma[n])
+        tried = [self._moved(n, at)]
+        least = tried[0].cost_without_prior
         for _ in range(_DOUBLINGS):
             if length >= room:
                 break
-            here = [self._cost(at + sign * length * direction) for direction in self._paths(n)]
+            here = [self._moved(n, at + sign * length * path) for path in self._paths(n)]
             tried += here
-            if min(cost for cost, _ in here) > self.start_cost + _FLAT * drop_of(self.best):
+            if min(one.cost_without_prior for one in here) > least + _FLAT * drop:
                 break
             length *= 2
         for far in (_FAR, 2 * _FAR, 4 * _FAR, room):
             if length < far <= room:
-                tried.append(self._cost(at + sign * far * self._paths(n)[1]))
-                if not tried[-1][0] < self.start_cost + drop_of(self.best):
+                tried.append(self._moved(n, at + sign * far * self._paths(n)[1]))
+                if not tried[-1].cost_without_prior < least + drop:
                     break
                 length = far
-        cost, point = min(tried, key=lambda one: one[0])
-        return _Reached(min(length, room), cost, point)
+        best = min(tried, key=lambda one: one.cost)
+        return _Reached(min(length, room), best.cost, best.point)
 
     def _paths(self, n: int) -> tuple[Floats, Floats]:
         return self.together[n], np.eye(len(self.together))[n]
 
-    def _cost(self, log_factors: Floats) -> tuple[float, Floats]:
+    def _moved(self, n: int, log_factors: Floats) -> _Moved:
         point = np.clip(log_factors, *self.bounds)
         try:
             at = self.residuals(point)
         except TargetError:  # no such twin
-            return np.inf, point
-        return float(at @ at), point
+            return _Moved(np.inf, np.inf, point)
+        cost = float(at @ at)
+        return _Moved(cost, cost - float(at[len(at) - len(point) + n]) ** 2, point)
 
 
 def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Estimate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
@@ -75,6 +76,24 @@ class Neighbours:
                 shifted = moved + self._shift(CHANNEL, float(np.log(was / now)))
                 found += [(choices, shifted)] if was != now else []
         return found
+
+    def pairs(self, best: Solution, steps: Sequence[Solution]) -> list[Start]:
+        """The combinations of two of these steps from the best that change different choices."""
+        found = []
+        for one, other in combinations(steps, 2):
+            changed = [self._changed(best, each) for each in (one, other)]
+            if changed[0].isdisjoint(changed[1]):
+                choices = tuple(
+                    b if b != was else a
+                    for was, a, b in zip(best.choices, one.choices, other.choices, strict=True)
+                )
+                found.append((choices, one.log_factors + other.log_factors - best.log_factors))
+        return found
+
+    @staticmethod
+    def _changed(best: Solution, other: Solution) -> set[int]:
+        pairs = enumerate(zip(best.choices, other.choices, strict=True))
+        return {at for at, (was, now) in pairs if was != now}
 
     def with_choices(self, solution: Solution, keys: Collection[str], like: Solution) -> Start:
         """The solution with the choices of these keys that another solution has."""

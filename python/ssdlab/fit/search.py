@@ -2,7 +2,8 @@
 
 The cost of a candidate is the sum of squares of log(twin / drive), in standard deviations, plus the
 prior's penalty (`parameters`). The choices that all results depend on are varied one after the
-other, from the best combination so far, until none improves it; those that only an ageing row
+other, from the best combination so far, until none improves it: with and without cache registers
+side by side, because these change what all other numbers mean. The choices that only an ageing row
 depends on are all tried.
 """
 
@@ -30,11 +31,17 @@ FINE_ROUNDS: Final = 6
 OF_ROW: Final = ("ftl.read_portion", "ftl.read_portions")
 """Choices that only an ageing row depends on."""
 FOR_GRID: Final = ("split",)
-"""Experiments that rank a grid of combinations: they depend on dies, channels and read-ahead."""
+"""Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
 MODE: Final = "slc.mode"
 RULES: Final = (MODE, "ftl.mapping_unit", "flash.suspend")
 """Choices that the grid does not show, and that all other numbers depend on."""
-NOT_IN_GRID: Final = (*RULES, "link.max_transfer", TYPES, "slc.bits_per_cell")
+NOT_IN_GRID: Final = (
+    *RULES,
+    "link.max_transfer",
+    "ftl.read_ahead",
+    TYPES,
+    "slc.bits_per_cell",
+)
 REGISTER: Final = "flash.cache_register"
 BRANCHING: Final = (REGISTER,)
 """Choices that change what all other numbers mean. Each combination is a branch of the search, in
@@ -42,10 +49,15 @@ which these are varied before the branches compare."""
 EXCHANGES: Final = 5
 """How many combinations are solved in which something else is the limit."""
 START_ROUNDS: Final = 3
+SWEEP_ROUNDS: Final = 2
+"""Derivatives of a solution to start with, and of one that a sweep tries."""
 STEPS: Final = 2
 """Rough steps for a combination, with the derivatives of another."""
 SOLVED: Final = 2
 """How many candidates are solved for the cost that a step may reach, at most."""
+PAIRED: Final = 10
+SOLVED_PAIRS: Final = 4
+"""Of the changes of one choice: how many are combined, and how many of the pairs are solved."""
 STEPPED: Final = 8
 """How many candidates take these steps, of those that are ranked."""
 BETTER: Final = 0.1
@@ -93,6 +105,7 @@ class _Search:
     ) -> None:
         self.space, self.progress, self.done = space, progress, 0
         self.solved = set[tuple[Any, ...]]()
+        self.swept = list[Solution]()
         zeros = np.zeros(len(space.scales))
         self.fixed = {choice.key: choice.value_in(profile) for choice in space.choices}
         self.outer = [key for key in self.fixed if key not in OF_ROW]
@@ -198,7 +211,7 @@ class _Search:
                 if best.choices in exchanged:
                     break
                 exchanged.add(best.choices)
-                found = self._exchange_limits(best)
+                found = [*self._exchange_limits(best), *self._pairs(best)]
             solved += found
             costs = [one.cost for one in branches]
             branches = best_by([*branches, *found], self._branching)
@@ -215,24 +228,42 @@ class _Search:
         the other branches have found is tried, too.
         """
         keys = [key for key in self.outer if key not in BRANCHING]
-        tasks = self.neighbours.steps(branch, keys)
+        is_new = all(branch is not one for one in self.swept)
+        self.swept.append(branch)
+        tasks = self.neighbours.steps(branch, keys) if is_new else []
         tasks += [
             self.neighbours.with_choices(other, BRANCHING, branch)
             for other in branches
             if other is not branch
         ]
-        ranked = self._solve_each(tasks, self.others, 0, jacobian=branch.jacobian)
-        ranked.sort(key=lambda one: one.cost)
+        ranked = self._ranked(branch, tasks)
         again = [(one.choices, one.log_factors) for one in ranked[:STEPPED]]
         tried = self._solve_each(again, self.others, STEPS, jacobian=branch.jacobian)
         # Its derivatives may mislead steps to other choices, so that the most promising are solved.
         first = min(tried, key=lambda one: one.cost, default=branch)
-        better = [one for one in (first, *ranked[:SOLVED]) if one.cost < branch.cost - BETTER]
-        new = {one.choices: one for one in reversed(better) if one.choices not in self.solved}
-        self.solved |= new.keys()
-        tasks = [(one.choices, one.log_factors) for one in new.values()]
-        solved = self._solve_each(tasks, self.others, START_ROUNDS)
+        solved = self._solve_new([first, *ranked[:SOLVED]], branch.cost - BETTER)
         return [*tried, *solved], [one for one in solved if one.cost < branch.cost]
+
+    def _ranked(self, branch: Solution, tasks: Sequence[Start]) -> list[Solution]:
+        """The candidates, by the cost that a small step may reach."""
+        ranked = self._solve_each(tasks, self.others, 0, jacobian=branch.jacobian)
+        return sorted(ranked, key=lambda one: one.cost)
+
+    def _solve_new(self, candidates: Sequence[Solution], limit: float) -> list[Solution]:
+        """Solves those with a cost below the limit, unless their choices were solved before."""
+        new = {
+            one.choices: (one.choices, one.log_factors)
+            for one in reversed(candidates)
+            if one.cost < limit and one.choices not in self.solved
+        }
+        self.solved |= new.keys()
+        return self._solve_each(list(new.values()), self.others, SWEEP_ROUNDS)
+
+    def _pairs(self, best: Solution) -> list[Solution]:
+        """The most promising changes of two choices at once, solved."""
+        singles = self._ranked(best, self.neighbours.steps(best, self.outer))
+        pairs = self._ranked(best, self.neighbours.pairs(best, singles[:PAIRED]))
+        return self._solve_new(pairs[:SOLVED_PAIRS], best.cost)
 
     @property
     def _branching(self) -> list[int]:
@@ -276,7 +307,7 @@ class _Search:
         ranked = self._solve_each(self.neighbours.other_limits(best), self.others, 1)
         ranked.sort(key=lambda one: one.cost)
         tasks = [(one.choices, one.log_factors) for one in ranked[:EXCHANGES]]
-        return self._solve_each(tasks, self.others, START_ROUNDS)
+        return self._solve_each(tasks, self.others, SWEEP_ROUNDS)
 
     def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
         """The best after more iterations, and the others within the interval.
