@@ -55,9 +55,10 @@ STEPS: Final = 2
 """Rough steps for a combination, with the derivatives of another."""
 SOLVED: Final = 2
 """How many candidates are solved for the cost that a step may reach, at most."""
-PAIRED: Final = 10
-SOLVED_PAIRS: Final = 4
-"""Of the changes of one choice: how many are combined, and how many of the pairs are solved."""
+PAIRED: Final = 2
+"""How many changes of each choice are combined with those of another."""
+SOLVED_PAIRS: Final = 6
+"""How many of these combinations are solved, at most."""
 STEPPED: Final = 8
 """How many candidates take these steps, of those that are ranked."""
 BETTER: Final = 0.1
@@ -260,10 +261,18 @@ class _Search:
         return self._solve_each(list(new.values()), self.others, SWEEP_ROUNDS)
 
     def _pairs(self, best: Solution) -> list[Solution]:
-        """The most promising changes of two choices at once, solved."""
-        singles = self._ranked(best, self.neighbours.steps(best, self.outer))
-        pairs = self._ranked(best, self.neighbours.pairs(best, singles[:PAIRED]))
-        return self._solve_new(pairs[:SOLVED_PAIRS], best.cost)
+        """The most promising changes of two choices at once, solved.
+
+        Some numbers compensate each other: with a larger page and other channels, for example, the
+        results may be the same.
+        """
+        singles = [
+            one
+            for key in self.outer
+            for one in self._ranked(best, self.neighbours.steps(best, [key]))[:PAIRED]
+        ]
+        pairs = self._ranked(best, self.neighbours.pairs(best, singles))
+        return self._solve_new(pairs[:SOLVED_PAIRS], best.cost + drop_of(best))
 
     @property
     def _branching(self) -> list[int]:

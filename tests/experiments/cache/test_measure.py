@@ -18,13 +18,21 @@ from random_drives import random_drive
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
-from ssdlab.experiments.cache.analysis import _bounded, _Sizes, _unless_slower, conclude
-from ssdlab.experiments.cache.buffers import Size
+from ssdlab.experiments.cache.analysis import (
+    _bounded,
+    _Sizes,
+    _undivided,
+    _unless_slower,
+    conclude,
+)
+from ssdlab.experiments.cache.buffers import Size, WritePass
 from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for, small_job
 from ssdlab.experiments.cache.parameters import Cache
+from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
 from ssdlab.stats.rate_drops import RateDrop
+from ssdlab.stats.steady import Progress
 from ssdlab.target import parse_target
 
 MIB: Final = 1 << 20
@@ -235,6 +243,24 @@ def test_without_these_reads_such_a_cache_hides_the_buffer() -> None:
     conclusion = conclude(replace(evidence, tables={**evidence.tables, "steps": kept}))
     assert [conclusion.findings[name].value for name in ("buffer_mib", "slc_mib")] == [None, None]
     assert "either a buffer of" in conclusion.findings["slc_mib"].why
+
+
+@pytest.mark.parametrize(
+    ("written_mib", "before", "is_buffer"),
+    [(30, 3000.0, True), (158, 3000.0, False), (158, 470.0, False)],
+)
+def test_a_short_rest_shows_a_buffer_only_if_all_that_was_written_may_be_in_it(
+    written_mib: int, before: float, is_buffer: bool
+) -> None:
+    """A cache that is folded as fast as the flash is written needs no longer rest."""
+    at, after = float(written_mib * MIB), 390.0 * MIB
+    last = RateDrop(at, at, at, before * MIB, after, 0.0, at / before / MIB)
+    curve = Progress([at / before / MIB, 400 * MIB / after], [at, 400.0 * MIB])
+    first = WritePass("first", None, 128 << 10, curve, last, None, None)
+    refill = Finding(at / after, "s", at / after / 1.4, at / after, "")
+    sizes = _undivided(first, last, refill, Size(0.0, at * (1 - after / before / MIB), ""))
+    assert (sizes.cache is not None and sizes.cache.high == 0) is is_buffer
+    assert (sizes.buffer is not None) is is_buffer
 
 
 def test_a_link_as_slow_as_flash_shows_no_cache_on_the_whole_drive() -> None:

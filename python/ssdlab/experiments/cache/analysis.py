@@ -401,7 +401,7 @@ def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) ->
     drains = isinstance(refill.value, float) and (
         refill.value <= _DRAIN_FACTOR * program_s or refill.low is None  # no shorter rest was tried
     )
-    if drains and held.high <= _CACHE_MIN:
+    if drains and last.at + first.margin(last) <= _CACHE_MIN:
         why = f"{total}; a rest that is just long enough to program them makes room again"
         buffer = Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
         why = f"{why}: a buffer, not an SLC cache"
