@@ -87,9 +87,10 @@ def test_the_multi_plane_page_is_found_and_with_it_the_times_of_the_flash(fitted
     assert twin["planes"] * twin["page_bytes"] == 8 << 10
     found = {each.key: each for each in fitted.parameters}
     assert found[PAGE].determined
-    # These results hardly tell a shorter read from a channel that its transfer keeps busy longer.
+    # These results hardly tell a shorter read, with a cache register, from a channel that its
+    # transfer keeps busy longer.
     read_us = _mean_us(get_value(fitted.profile, "flash.read"))
-    assert read_us == pytest.approx(80, rel=0.15)
+    assert read_us == pytest.approx(80, rel=0.25)
     assert read_us == pytest.approx(80, rel=0.05) or not found["flash.read"].determined
     low, high = found["flash.read"].low, found["flash.read"].high
     assert _mean_us(low) < 80 < _mean_us(high)
@@ -105,7 +106,8 @@ def _mean_us(times: list[str]) -> float:
 def test_the_mapping_unit_and_what_reads_wait_for_are_found(fitted: Fitted) -> None:
     found = {each.key: each for each in fitted.parameters}
     assert found["ftl.mapping_unit"].value == "8 KiB"
-    assert found["flash.cache_register"].value is False
+    register = found["flash.cache_register"]
+    assert False in (register.low, register.high)
     assert found["flash.suspend"].value == "20 us", "the only time that is tried"
     assert found["flash.suspend"].start is None
     for key in ("ftl.mapping_unit", "flash.suspend"):

@@ -48,11 +48,13 @@ _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S+)\s*")
 PORTION_SIZES: Final = (None, "64 KiB", "128 KiB", "256 KiB", "512 KiB")
 PORTION_COUNTS: Final = (None, 2, 4)
 READ_AHEAD_SIZES: Final = (None, "128 KiB", "256 KiB", "512 KiB")
+CHUNKS: Final = tuple(f"{size} KiB" for size in (4, 8, 16, 32, 64, 128, 256))
 BITS_PER_CELL: Final = (2, 3, 4)
 BITS_PER_CELL_DEFAULT: Final = 3
 MAPPING_UNITS: Final = ("4 KiB", "8 KiB", "16 KiB")
 TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
-_SIZES: Final = ("ftl.mapping_unit", "link.max_transfer")
+CHUNK: Final = "ftl.chunk"
+_SIZES: Final = ("ftl.mapping_unit", "link.max_transfer", CHUNK)
 SUSPENDS: Final = (None, "20 us")
 DIES_PENALTY: Final = 2.0
 """Penalty for twice or half as many dies as in the start profile."""
@@ -218,7 +220,7 @@ _EXPERIMENTS_FOR: Final = {
     "flash.channels": ["split", "suite"],
     PAGE: sorted(_DEPEND_ON_PAGE),
     TYPES: ["split"],
-    "ftl.chunk": ["stripe"],
+    CHUNK: ["stripe"],
     "ftl.read_ahead": ["split"],
     "ftl.read_portion": ["aging"],
     "ftl.read_portions": ["aging"],
@@ -238,7 +240,7 @@ def search_space(
     experiments: Collection[str],
     known: Collection[str] = (),
     cache_sizes: Sequence[str] = (),
-    buffer_sizes: tuple[str, str] | None = None,
+    buffer_sizes: Sequence[str] | None = None,
 ) -> SearchSpace:
     """The numbers that results of these experiments depend on, except the keys already `known`.
 
@@ -294,6 +296,9 @@ def _rule_choices(
         unit = _choice(profile, "ftl.mapping_unit", MAPPING_UNITS, "4 KiB")
         yield MappingUnit(unit.key, unit.values, unit.penalties)
     if "split" in experiments:
+        is_known = CHUNK in known or get_value(profile, CHUNK) is None
+        if "stripe" in experiments and not is_known:  # it was run, but did not show the chunk
+            yield _choice(profile, CHUNK, CHUNKS)
         yield _choice(profile, "ftl.read_ahead", READ_AHEAD_SIZES)
         if not get_value(profile, "flash.independent_plane_reads"):
             start = get_value(profile, "flash.cache_register") is not False
@@ -322,7 +327,7 @@ def _dies(profile: str) -> int:
     return count
 
 
-def _scale(profile: str, key: str, bounds: tuple[str, str] | None, *, only_row: bool) -> Scale:
+def _scale(profile: str, key: str, bounds: Sequence[str] | None, *, only_row: bool) -> Scale:
     values, prior = _quantities(profile, key), _PRIORS[key]
     low, high = prior.low, prior.high
     if bounds is not None:

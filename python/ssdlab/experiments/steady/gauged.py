@@ -184,7 +184,7 @@ class Gauged:
         return None if self.is_steady_limited else unit_by_size(self.steady, curves)
 
     def _is_larger_by_size(self, unit: int) -> bool:
-        """Whether random writes of twice these blocks are so much faster that the unit is larger.
+        """Whether the gain of random writes of twice these blocks shows that the unit is larger.
 
         A map that misses makes all larger writes faster.
         """
