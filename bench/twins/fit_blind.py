@@ -173,9 +173,15 @@ def _true_number(truth: str, key: str) -> float | None:
         return float(twin["slc_bytes"]) / CAPACITY
     if key == "flash.dies_per_channel":
         return None  # with the channels, which the drive may have in another number
-    if key == "buffer.flush_overhead" and get_value(truth, key) is None:
+    if key == "buffer.flush_overhead" and not _flushes(truth):
         return 0.0
     return number(truth, key)
+
+
+def _flushes(truth: str) -> bool:
+    """Whether a flush costs something: one that the drive ignores does not."""
+    honours = get_value(truth, "buffer.honours_flush") is not False
+    return honours and get_value(truth, "buffer.flush_overhead") is not None
 
 
 def errors(truth: Mapping[str, Mapping[str, float]], fitted: Any) -> dict[str, list[float]]:
