@@ -96,7 +96,7 @@ def test_a_fit_writes_a_valid_profile_and_warns_of_undetermined_numbers(
         next(text for text in fitted["warnings"] if text.startswith(key))
         for key in ("flash.planes x flash.page is not determined", "flash.read is right only with")
     )
-    assert "add results of aging or fsync or split" in page
+    assert "add results of fsync or split or suite" in page
     assert "ftl.chunk 32 KiB, taken from the start profile" in read
     assert ssdlab("twin", "check", out).returncode == 0
     text = out.read_text()

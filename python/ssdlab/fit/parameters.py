@@ -226,7 +226,10 @@ _EXPERIMENTS_FOR: Final = {
     "ftl.read_portions": ["aging"],
     "ftl.spare": ["steady"],
     "slc.size": ["cache"],
+    "slc.mode": ["steady"],
+    "ftl.mapping_unit": ["steady"],
     **{key: [name for name, keys in _SCALES_OF.items() if key in keys] for key in _PRIORS},
+    BUFFER: ["cache"],
 }
 
 

@@ -241,7 +241,8 @@ def _warning(fitted: Fitted, each: Estimate) -> str:
             f"{each.key} is right only with {taken}, taken from the start profile, which these "
             f"results do not test; add results of {' or '.join(needed)}"
         )
-    more = experiments_for(each.key)
+    given = {check.experiment for check in fitted.checks}
+    more = [name for name in experiments_for(each.key) if name not in given]
     return (
         f"{each.key} is not determined by these results: any value from {_format(each.low)} to "
         f"{_format(each.high)} fits them as well; "
