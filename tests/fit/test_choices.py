@@ -167,7 +167,7 @@ def test_a_buffer_that_no_experiment_shows_is_searched_within_its_bounds() -> No
     assert BUFFER not in {scale.key for scale in known.scales}
     space = search_space(start, ("suite",), buffer_sizes=("2 MiB", "4 MiB"))
     [scale] = [scale for scale in space.scales if scale.key == BUFFER]
-    assert (scale.low, scale.high) == (pytest.approx(2 / 3), pytest.approx(4 / 3))
+    assert [scale.low, scale.high] == pytest.approx([2 / 3, 4 / 3])
     assert scale.changes(start, 1.2345) == {BUFFER: "3792 KiB"}, "a whole number of bytes"
 
 
