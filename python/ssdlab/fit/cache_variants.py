@@ -22,7 +22,7 @@ from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
 from ssdlab.units import parse_size
 
 MIB: Final = 1 << 20
-SIZES: Final = 5
+SIZES: Final = 9
 """How many sizes are tried; the interval ends half way to the next one."""
 SHARES: Final = (0.02, 0.32)
 """Of the capacity: the sizes that are tried if nothing is known of them."""
