@@ -62,22 +62,6 @@ def test_dies_that_no_stripe_shows_are_searched_far_from_the_start_profile() -> 
     assert "flash.channels" not in {choice.key for choice in space.choices}, "dies are not known"
 
 
-@pytest.mark.parametrize(
-    ("experiments", "known", "is_searched"),
-    [
-        (("stripe", "split"), (), True),
-        (("stripe", "split"), ("ftl.chunk",), False),
-        (("split",), (), False),
-        (("stripe", "suite"), (), False),
-    ],
-)
-def test_a_chunk_that_stripe_does_not_show_is_searched(
-    experiments: tuple[str, ...], known: tuple[str, ...], is_searched: bool
-) -> None:
-    space = search_space(profiles.load(START), experiments, known)
-    assert ("ftl.chunk" in {choice.key for choice in space.choices}) is is_searched
-
-
 def test_the_kind_of_cache_is_searched_only_if_there_is_one() -> None:
     cached = search_space(profiles.load("samsung-970-evo-plus-500"), ("suite",))
     assert "slc.mode" in {choice.key for choice in cached.choices}

@@ -20,13 +20,14 @@ from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
+from ssdlab.fit import fitted as fitted_module
 from ssdlab.fit import lasting
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.fitted import Fitted, fit, with_capacity
 from ssdlab.fit.lasting import lasting_estimates
 from ssdlab.fit.measurement import Measurement, measured_cells
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of, with_whole_caches
-from ssdlab.fit.parameters import PAGE, search_space
+from ssdlab.fit.parameters import PAGE, Estimate, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
@@ -236,3 +237,17 @@ def test_a_start_profile_becomes_a_drive_of_any_capacity(start: str, capacity: i
     assert sizes[0] / sizes[1] == pytest.approx(float(erases[0]) / float(erases[1]), rel=0.01)
     if capacity > 100 << 30:
         assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "determined"),
+    [("stripe", (), False), ("stripe", ("ftl.chunk",), True), ("suite", (), True)],
+)
+def test_a_page_is_right_only_with_the_chunk_that_stripe_did_not_show(
+    name: str, found: tuple[str, ...], determined: bool
+) -> None:
+    estimates = [Estimate(key, "16 KiB", "16 KiB", "16 KiB") for key in (PAGE, *found)]
+    fit_input = FitInput((Measurement(name, "", "box"),))
+    page, *_ = fitted_module._with_assumptions(_truth(), estimates, fit_input)
+    assert page.determined is determined
+    assert page.assumes == (() if determined else ("ftl.chunk",))

@@ -351,6 +351,8 @@ def _with_assumptions(
     depends_on = dict(DEPENDS_ON)
     if not SINGLE_UNITS.isdisjoint(fit_input.experiments):
         del depends_on["flash.read"]
+    if "stripe" in fit_input.experiments:  # it was run, but did not show the chunk
+        depends_on[PAGE] = ("ftl.chunk",)
     return [
         replace(one, determined=False, assumes=assumes)
         if (assumes := tuple(key for key in depends_on.get(one.key, ()) if key in assumed))

@@ -48,13 +48,11 @@ _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S+)\s*")
 PORTION_SIZES: Final = (None, "64 KiB", "128 KiB", "256 KiB", "512 KiB")
 PORTION_COUNTS: Final = (None, 2, 4)
 READ_AHEAD_SIZES: Final = (None, "128 KiB", "256 KiB", "512 KiB")
-CHUNKS: Final = tuple(f"{size} KiB" for size in (4, 8, 16, 32, 64, 128, 256))
 BITS_PER_CELL: Final = (2, 3, 4)
 BITS_PER_CELL_DEFAULT: Final = 3
 MAPPING_UNITS: Final = ("4 KiB", "8 KiB", "16 KiB")
 TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
-CHUNK: Final = "ftl.chunk"
-_SIZES: Final = ("ftl.mapping_unit", "link.max_transfer", CHUNK)
+_SIZES: Final = ("ftl.mapping_unit", "link.max_transfer")
 SUSPENDS: Final = (None, "20 us")
 DIES_PENALTY: Final = 2.0
 """Penalty for twice or half as many dies as in the start profile."""
@@ -220,7 +218,7 @@ _EXPERIMENTS_FOR: Final = {
     "flash.channels": ["split", "suite"],
     PAGE: sorted(_DEPEND_ON_PAGE),
     TYPES: ["split"],
-    CHUNK: ["stripe"],
+    "ftl.chunk": ["stripe"],
     "ftl.read_ahead": ["split"],
     "ftl.read_portion": ["aging"],
     "ftl.read_portions": ["aging"],
@@ -299,9 +297,6 @@ def _rule_choices(
         unit = _choice(profile, "ftl.mapping_unit", MAPPING_UNITS, "4 KiB")
         yield MappingUnit(unit.key, unit.values, unit.penalties)
     if "split" in experiments:
-        is_known = CHUNK in known or get_value(profile, CHUNK) is None
-        if "stripe" in experiments and not is_known:  # it was run, but did not show the chunk
-            yield _choice(profile, CHUNK, CHUNKS)
         yield _choice(profile, "ftl.read_ahead", READ_AHEAD_SIZES)
         if not get_value(profile, "flash.independent_plane_reads"):
             start = get_value(profile, "flash.cache_register") is not False

@@ -19,7 +19,7 @@ from ssdlab.errors import UsageError
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.neighbours import Neighbours, Start, best_by
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import CHUNK, PAGE, TYPES, SearchSpace
+from ssdlab.fit.parameters import PAGE, TYPES, SearchSpace
 from ssdlab.fit.solving import Floats, Solution, Task, solve_all
 from ssdlab.profiles.toml_edit import values_only
 
@@ -39,7 +39,6 @@ NOT_IN_GRID: Final = (
     *RULES,
     "link.max_transfer",
     "ftl.read_ahead",
-    CHUNK,
     TYPES,
     "slc.bits_per_cell",
 )
