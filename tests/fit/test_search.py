@@ -173,3 +173,10 @@ def test_without_steps_a_candidate_costs_what_a_small_step_would_reach(
     [solution] = solve_all([task], lambda _done: None)
     assert solution.cost == pytest.approx(9.0 + 1.0)
     assert solution.log_factors.tolist() == [0.0]
+
+
+def test_a_solution_is_found_among_others_with_the_same_choices() -> None:
+    one, other = (Solution((1,), np.zeros(2), np.ones(2), cost) for cost in (2.0, 1.0))
+    solutions = [one, other]
+    solutions.remove(other)
+    assert solutions == [one]

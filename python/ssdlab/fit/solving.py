@@ -43,9 +43,11 @@ class _EnoughError(Exception):
         self.moved = moved
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The logarithms of the best factors for one combination of choices, with errors.
+
+    Equal only to itself: arrays do not compare as a whole.
 
     `sigma` has their standard deviations. `excess` is chi squared per degree of freedom, but
     at least 1.
