@@ -90,11 +90,16 @@ def test_a_cache_and_a_buffer_of_which_only_bounds_are_known_are_not_determined(
     assert not buffer.determined
 
 
+@pytest.mark.parametrize(
+    ("seen_mib", "value_mib", "determined"), [(9.2, 8.0, True), (30.0, 8.6, False)]
+)
 def test_a_buffer_is_corrected_by_the_error_of_the_same_probe_on_the_candidate(
-    monkeypatch: pytest.MonkeyPatch,
+    *, seen_mib: float, value_mib: float, determined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Unless that error is larger than the buffer: then its size is as measured, and uncertain."""
+
     def measure_cache(_profile: str) -> Conclusion:
-        return Conclusion([], {"buffer_mib": Finding(9.2, "MiB", None, None, "")})
+        return Conclusion([], {"buffer_mib": Finding(seen_mib, "MiB", None, None, "")})
 
     monkeypatch.setattr("ssdlab.fit.direct_estimates.measure_cache", measure_cache)
     start = set_value(remove_table(profiles.load(CACHED), "slc"), "buffer.size", "8806 KiB")
@@ -104,8 +109,9 @@ def test_a_buffer_is_corrected_by_the_error_of_the_same_probe_on_the_candidate(
     low, value, high = (
         float(str(each).split()[0]) for each in (buffer.low, buffer.value, buffer.high)
     )
-    assert value == pytest.approx(8 * 1024, rel=0.005)
-    assert low < 8 * 1024 < high
+    assert value == pytest.approx(value_mib * 1024, rel=0.005)
+    assert 0 <= low < 8 * 1024 < high
+    assert buffer.determined is determined
 
 
 @pytest.mark.parametrize(

@@ -273,11 +273,14 @@ def _buffer(profile: str, results: Measurement) -> list[Estimate]:
     missed_mib = actual_mib - seen_mib
     assert isinstance(finding.value, float | int)
     bounds = _interval(finding)
-    low = bounds[0] + min(0.0, 2 * missed_mib)
+    low = max(0.0, bounds[0] + min(0.0, 2 * missed_mib))
     high = bounds[1] + max(0.0, 2 * missed_mib)
-    mib = (finding.value + missed_mib, low, high)
+    corrected = finding.value + missed_mib
+    if corrected <= 0:  # the candidate's error is larger than the drive's buffer
+        corrected = finding.value
+    mib = (corrected, low, high)
     value, least, most = (f"{round(x * MIB / KIB)} KiB" for x in mib)
-    return [Estimate("buffer.size", value, least, most)]
+    return [Estimate("buffer.size", value, least, most, high <= DETERMINED_RATIO * low)]
 
 
 def drive_bytes(results: Sequence[Measurement]) -> int | None:
