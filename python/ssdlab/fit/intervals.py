@@ -53,7 +53,7 @@ def measured_reach(task: Task, best: Solution) -> Solution:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         reached = list(pool.map(lambda end: walk.reach(*end), ends))
     nearest = min((one for one in reached), key=lambda one: one.cost)
-    if nearest.cost < walk.start_cost - BETTER:
+    if nearest.cost < float(walk.at_start @ walk.at_start) - BETTER:
         return replace(best, log_factors=nearest.point, cost=nearest.cost + task.penalty)
     return replace(best, reach=np.reshape([one.length for one in reached], (2, -1)))
 
@@ -75,6 +75,12 @@ class _Moved:
     cost_without_prior: float
     point: Floats
 
+    @classmethod
+    def from_residuals(cls, residuals: Floats, point: Floats, n: int) -> Self:
+        """The costs of a point with factor `n` moved; the prior's residuals are the last ones."""
+        cost, prior = float(residuals @ residuals), residuals[len(residuals) - len(point) + n]
+        return cls(cost, cost - float(prior) ** 2, point)
+
 
 @dataclass(frozen=True)
 class _Walk:
@@ -85,7 +91,8 @@ class _Walk:
     bounds: tuple[Floats, Floats]
     together: Floats
     """For each factor: by how much the others move with it to compensate, near the optimum."""
-    start_cost: float
+    at_start: Floats
+    """The residuals of the best point."""
 
     @classmethod
     def from_solution(cls, task: Task, best: Solution) -> Self:
@@ -95,7 +102,7 @@ class _Walk:
         residuals = residuals_of(task)
         at = residuals(best.log_factors)
         together = covariance / np.diag(covariance)[:, np.newaxis]
-        return cls(residuals, best, task.space.bounds(), together, float(at @ at))
+        return cls(residuals, best, task.space.bounds(), together, at)
 
     def reach(self, n: int, sign: int) -> _Reached:
         """The distance of factor `n` where the cost has risen by the drop, or its bound.
@@ -107,7 +114,7 @@ class _Walk:
         room = float(high[n] - at[n] if sign > 0 else at[n] - low[n])
         drop = drop_of(self.best)
         length = float(np.sqrt(drop) * self.best.sigma[n])
-        tried = [self._moved(n, at)]
+        tried = [_Moved.from_residuals(self.at_start, at, n)]
         least = tried[0].cost_without_prior
         for _ in range(_DOUBLINGS):
             if length >= room:
@@ -135,8 +142,7 @@ class _Walk:
             at = self.residuals(point)
         except TargetError:  # no such twin
             return _Moved(np.inf, np.inf, point)
-        cost = float(at @ at)
-        return _Moved(cost, cost - float(at[len(at) - len(point) + n]) ** 2, point)
+        return _Moved.from_residuals(at, point, n)
 
 
 def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Estimate]:

@@ -106,7 +106,7 @@ class _Search:
     ) -> None:
         self.space, self.progress, self.done = space, progress, 0
         self.solved = set[tuple[Any, ...]]()
-        self.swept = list[Solution]()
+        self.swept = set[Solution]()
         zeros = np.zeros(len(space.scales))
         self.fixed = {choice.key: choice.value_in(profile) for choice in space.choices}
         self.outer = [key for key in self.fixed if key not in OF_ROW]
@@ -214,9 +214,8 @@ class _Search:
                 exchanged.add(best.choices)
                 found = [*self._exchange_limits(best), *self._pairs(best)]
             solved += found
-            costs = [one.cost for one in branches]
-            branches = best_by([*branches, *found], self._branching)
-            if [one.cost for one in branches] == costs:
+            last, branches = branches, best_by([*branches, *found], self._branching)
+            if branches == last:
                 break
         return self._polished(branches[0], [*solved, *tried]) if branches else []
 
@@ -229,9 +228,8 @@ class _Search:
         the other branches have found is tried, too.
         """
         keys = [key for key in self.outer if key not in BRANCHING]
-        is_new = all(branch is not one for one in self.swept)
-        self.swept.append(branch)
-        tasks = self.neighbours.steps(branch, keys) if is_new else []
+        tasks = [] if branch in self.swept else self.neighbours.steps(branch, keys)
+        self.swept.add(branch)
         tasks += [
             self.neighbours.with_choices(other, BRANCHING, branch)
             for other in branches
