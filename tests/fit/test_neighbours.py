@@ -65,16 +65,17 @@ def test_either_the_link_or_the_channels_limit_the_fastest_rate() -> None:
 
 
 def test_two_steps_are_combined_if_they_change_different_choices() -> None:
+    best = Solution(BEST.choices, np.log([3.0, 3.0, 3.0]), np.ones(3), 10.0)
     steps = [
         Solution(choices, moved, np.ones(3), 0.0)
-        for choices, moved in NEIGHBOURS.steps(BEST, NEIGHBOURS.fixed)
+        for choices, moved in NEIGHBOURS.steps(best, NEIGHBOURS.fixed)
     ]
-    pairs = NEIGHBOURS.pairs(BEST, steps)
+    pairs = NEIGHBOURS.pairs(best, steps)
     assert len(pairs) == 4 * 1 + 4 * 1 + 1 * 1  # channels and page, channels and suspend, the rest
     found = [np.exp(moved) for choices, moved in pairs if choices == (8, "64 KiB", None)]
     assert [each.tolist() for each in found] == [
-        pytest.approx([1, 1, 2]),
-        pytest.approx([1, 0.5, 2]),
+        pytest.approx([3, 3, 6]),
+        pytest.approx([3, 1.5, 6]),
     ]
 
 
