@@ -36,9 +36,9 @@ from ssdlab.fit.parameters import (
 )
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.search import Progress, search
-from ssdlab.fit.solving import Solution, candidate_profile
+from ssdlab.fit.solving import Solution, candidate_profile, cost_on
 from ssdlab.profiles.toml_edit import get_value, restore_value, set_value, set_values
-from ssdlab.units import format_size, parse_duration
+from ssdlab.units import format_size, parse_duration, parse_size
 
 DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
 UNCHANGED: Final = 0.01
@@ -182,7 +182,9 @@ def _estimates_of(
     found = near[0]
     space, start, searched = found.space, found.start, found.keys
     text = enlarge_buffer(_apply_solution(start, space, found.solutions[0], source), source)
-    direct = direct | {one.key: one for one in corrected_estimates(text, fit_input.others)}
+    corrected = corrected_estimates(text, fit_input.others)
+    drop = drop_of(found.solutions[0])
+    direct = direct | {one.key: one for one in _kept(text, corrected, objectives, drop)}
     if "flash.channels" in searched:
         searched.add(DIES_PER_CHANNEL)
     applied = {key: one for key, one in direct.items() if key not in searched}
@@ -208,6 +210,28 @@ def _estimates_of(
             for one in parameters
         ]
     return text, _with_assumptions(text, parameters, fit_input)
+
+
+def _kept(
+    text: str, corrected: Sequence[Estimate], objectives: Sequence[Objective], drop: float
+) -> Iterator[Estimate]:
+    """The corrected estimates; a buffer stays if the cost of all results would rise by `drop`.
+
+    The search fitted all other numbers to the buffer that it had. A little less may not hold the
+    pages that all dies program at a time.
+    """
+    for one in corrected:
+        known = str(get_value(text, one.key))
+        if one.key == BUFFER and parse_size(str(one.value)) != parse_size(known):
+            changed = cost_on(objectives, set_value(text, one.key, one.value))
+            if changed > cost_on(objectives, text) + drop:
+                low, high = (
+                    pick(known, end, key=parse_size)
+                    for pick, end in ((min, str(one.low)), (max, str(one.high)))
+                )
+                yield replace(one, value=known, low=low, high=high)
+                continue
+        yield one
 
 
 def _intervals(near: Sequence[_Searched]) -> Iterator[Estimate]:
@@ -373,12 +397,17 @@ def _all_dies(profile: str, start: str) -> Estimate:
 def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source: str) -> str:
     """The profile with the numbers that the fit changed; all others keep their source."""
     text = candidate_profile(profile, space, solution, source)
+    chosen = set[str]()
     for choice, value in zip(space.choices, solution.choices, strict=True):
-        if value == choice.value_in(profile):
-            for key in choice.changes(profile, value):
-                text = restore_value(text, profile, key)
+        changes = choice.changes(profile, value)
+        if value != choice.value_in(profile):
+            chosen |= changes.keys()
+            continue
+        for key in changes:
+            text = restore_value(text, profile, key)
     for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
-        if abs(log_factor) < UNCHANGED:
+        # A choice may set the same key: the ratios of the page types set tR.
+        if abs(log_factor) < UNCHANGED and scale.key not in chosen:
             text = restore_value(text, profile, scale.key)
     return set_values(text, within_overheads(text, {}), source)
 

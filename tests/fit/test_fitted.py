@@ -1,0 +1,39 @@
+"""What a fit changes after its search: restored numbers, and a corrected buffer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ssdlab import profiles
+from ssdlab.fit import fitted
+from ssdlab.fit.choices import PageTypes
+from ssdlab.fit.parameters import BUFFER, TYPES, Estimate, Scale, SearchSpace
+from ssdlab.fit.solving import Solution
+from ssdlab.profiles.toml_edit import get_value, set_value
+
+START = set_value(profiles.load("toshiba-xg5"), "flash.read", ["40 us", "60 us"])
+SPACE = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), (PageTypes.of_profile(TYPES, START),))
+
+
+@pytest.mark.parametrize(("types", "read"), [("1", ["50.05 us"]), ("1 : 1.5", ["40 us", "60 us"])])
+def test_page_types_that_were_chosen_stay_if_their_mean_does_not_change(
+    types: str, read: list[str]
+) -> None:
+    solution = Solution((types,), np.array([0.001]), np.ones(1), 1.0)
+    text = fitted._apply_solution(START, SPACE, solution, "a fit")
+    assert get_value(text, "flash.read") == read
+
+
+@pytest.mark.parametrize(("rise", "size"), [(0.0, "496 KiB"), (3.0, "496 KiB"), (50.0, "512 KiB")])
+def test_a_buffer_is_not_corrected_if_the_results_then_fit_worse(
+    monkeypatch: pytest.MonkeyPatch, rise: float, size: str
+) -> None:
+    text = set_value(START, BUFFER, "512 KiB")
+    monkeypatch.setattr(fitted, "cost_on", lambda _o, text: 7.0 + rise * ('"496 KiB"' in text))
+    spare = Estimate("ftl.spare", 0.2, 0.18, 0.22, determined=True)
+    buffer = Estimate(BUFFER, "496 KiB", "480 KiB", "500 KiB", determined=True)
+    kept_spare, kept = fitted._kept(text, [spare, buffer], [], drop=3.84)
+    assert kept_spare is spare
+    assert kept.value == size
+    assert (kept.low, kept.high) == ("480 KiB", "500 KiB" if size == "496 KiB" else "512 KiB")
