@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ssdlab.analysis.write_amplification import spare_from_alpha, waf_from_alpha
+from ssdlab.analysis.write_amplification import (
+    alpha_from_waf,
+    spare_from_alpha,
+    waf_from_alpha,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,3 +22,8 @@ def test_the_closed_form_has_the_published_values(spare: float, waf: float) -> N
 
 def test_spare_is_hidden_over_all_flash() -> None:
     assert spare_from_alpha(1.07) == pytest.approx(0.0654, abs=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [1.01, 1.07, 1.6, 3.0])
+def test_alpha_follows_from_waf(alpha: float) -> None:
+    assert alpha_from_waf(waf_from_alpha(alpha)) == pytest.approx(alpha)

@@ -37,6 +37,13 @@ def waf_from_alpha(alpha: float) -> float:
     return alpha / (alpha + float(lambertw(-alpha * math.exp(-alpha)).real))
 
 
+def alpha_from_waf(waf: float) -> float:
+    """The inverse of `waf_from_alpha`; `waf` > 1."""
+    assert waf > 1, f"WAF is {waf}: without relocation, it shows no spare"
+    valid = 1 - 1 / waf
+    return -math.log(valid) / (1 - valid)
+
+
 def spare_from_alpha(alpha: float) -> float:
     """Hidden flash / all flash."""
     return 1 - 1 / alpha

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
 
-from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
 from ssdlab.experiments.steady import estimates
-from ssdlab.experiments.steady.estimates import Estimate, hidden_flash, reportable
+from ssdlab.experiments.steady.estimates import (
+    Estimate,
+    hidden_by_waf,
+    hidden_flash,
+    reportable,
+)
+from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW
 
 MIB = 2**20
 UNKNOWN = Estimate(None, "not measured")
@@ -113,6 +121,42 @@ def test_a_buffer_that_a_slow_link_never_fills_may_hold_what_precedes_known_garb
     large = found(400.0)
     assert large is not None
     assert large.low == pytest.approx((0.99 * 400 - 64) * MIB)
+
+
+def _by_waf(alpha: float, spread: float = 1.05, unit: int = 1, **values: Any) -> Bracket | None:
+    """Hidden flash by the WAF of `alpha` with bounds that differ by this factor each way."""
+    waf = unit * waf_from_alpha(alpha)
+    known = Estimate(Bracket(waf, waf / spread, waf * spread), "")
+    gauges: dict[str, Any] = {"garbage": garbage_of_an_eighth(), "unit": unit}
+    found = hidden_by_waf(drive(**gauges | values), known)
+    assert found is None or f"{waf:.3g}" in found.why
+    return None if found is None else found.bracket
+
+
+def test_waf_shows_the_hidden_flash_if_victims_are_not_chosen_at_random_or_from_a_few() -> None:
+    for unit in (1, 4):
+        found = _by_waf(1.15, unit=unit)
+        assert found is not None
+        assert found.value == pytest.approx(0.15 * REGION)
+        assert found.low < 0.94 * found.value < 1.06 * found.value < found.high
+    assert _by_waf(1.15, spread=1.12) is None
+    for other in ("not measured", AT_RANDOM, FROM_FEW):
+        assert _by_waf(1.15, garbage=other) is None
+    assert _by_waf(1.15, unit=1, writes_cache=True) is None
+    assert _by_waf(1.15, unit=1, writes_cache=None) is None
+    assert hidden_by_waf(drive(garbage=garbage_of_an_eighth()), UNKNOWN) is None
+    assert _by_waf(8.0) is None  # WAF may be 1
+
+
+def test_victims_at_random_cost_at_most_a_read_and_a_program_for_each_unit() -> None:
+    """100 of hidden flash beside 1000 have a WAF of 11, and so a cost of at most 22 programs."""
+    hidden = {"garbage": AT_RANDOM, "buffer": 0.0, "direct": 1.0}
+    assert hidden_flash(drive(steady=1 / 22, **hidden)).bracket is not None
+    refused = hidden_flash(drive(steady=1 / 25, **hidden))
+    assert refused.bracket is None
+    assert "no choice of victims" in refused.why
+    unit = {"unit": 2, "fall": drop(50.0), "large_fall": drop(100.0)}
+    assert hidden_flash(drive(steady=1 / 44, **hidden | unit)).bracket is not None
 
 
 def test_less_than_three_percent_of_hidden_flash_is_not_reported() -> None:

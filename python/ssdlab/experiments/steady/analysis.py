@@ -27,6 +27,7 @@ from ssdlab.experiments.steady.estimates import (
     GAUGES,
     UNIT,
     Estimate,
+    hidden_by_waf,
     hidden_flash,
     reportable,
     waf_without_map,
@@ -43,6 +44,7 @@ from ssdlab.units import format_size
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 _FALL_WITHIN: Final = 2.0  # regions: no drive hides more than twice its visible flash
+_RESERVE: Final = "; the upper bound adds the blocks that garbage collection keeps in reserve"
 _NOT_STEADY: Final = Estimate(None, "the rate is not steady")
 
 
@@ -194,6 +196,9 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     is_shown = gauged.is_complete and isinstance(gauged.garbage, Garbage)
     hidden = Estimate(None, reason) if reason and not is_shown else hidden_flash(gauged)
     without_map = waf_without_map(gauged, hidden) if part.verdict.steady else _NOT_STEADY
+    reserve = _RESERVE
+    if hidden.bracket is None and (by_waf := hidden_by_waf(gauged, without_map)):
+        hidden, reserve = by_waf, ""
     curve = _finding(with_map(gauged, without_map), "")
     findings = {
         "waf": _counted_waf(evidence, part) or curve,
@@ -209,7 +214,7 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     percent = [100 * spare_from_alpha(1 + size / scope) for size in hidden.bracket]
     why = (
         f"{hidden.why} {format_size(hidden.bracket.value)} of hidden flash had taken data: hidden "
-        "/ all flash; the upper bound adds the blocks that garbage collection keeps in reserve"
+        f"/ all flash{reserve}"
     )
     over = [100 * size / scope for size in hidden.bracket]
     visible = "the same, hidden / visible"

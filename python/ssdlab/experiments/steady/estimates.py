@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ssdlab.analysis.write_amplification import BY_POLICY, Bracket, waf_from_alpha
+from ssdlab.analysis.write_amplification import (
+    BY_POLICY,
+    Bracket,
+    alpha_from_waf,
+    waf_from_alpha,
+)
 from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
@@ -44,8 +49,14 @@ _KNOWN: Final = 1.03  # the same by known garbage that agrees
 _FEW: Final = 1.15  # WAF of a first cycle with victims chosen from three / that with others
 _RANDOM: Final = 1.03  # the same if victims are chosen at random
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
+_EMPTIEST: Final = (0.93, 1.06)
+"""WAF / the closed form with the hidden flash that takes data, on 389 random drives whose victims
+are chosen neither at random nor from a few."""
 _FLAT: Final = 1.15
 """If victims are chosen at random, WAF and cost are those of the steady state from the start."""
+_READS_MOST: Final = 2.2
+"""Cost of a steady write in programs / its WAF, at most, if victims are chosen at random: relocated
+units are read first, and a read takes no longer than a program."""
 _NO_CHOICE: Final = (
     "no choice of victims has the WAF of the first cycle of collection with that much of it"
 )
@@ -97,8 +108,11 @@ def _hidden_by_gauges(gauged: Gauged) -> Estimate:
 def _contradicts(gauged: Gauged, size: Bracket) -> bool:
     """Whether no choice of victims has the WAF of the first cycle with that much hidden flash."""
     unit = gauged.unit
-    if unit is None or not gauged.has_single_reads or gauged.garbage == AT_RANDOM:
+    if unit is None or not gauged.has_single_reads:
         return False
+    if gauged.garbage == AT_RANDOM:
+        most = _READS_MOST * unit * (1 + gauged.region / size.low)
+        return gauged.direct / gauged.steady > most
     found = [each for each in cycles(gauged, by_fall=True) if each.may_be_collection]
     wafs = [each.waf_of(1 / gauged.steady) for each in found]
     least, most = (
@@ -148,6 +162,26 @@ def _agrees(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:
         min(each.low for each in bounds) < factor * most * _SURE
         and max(each.high for each in bounds) > BY_POLICY[0] * least / _SURE
     )
+
+
+def hidden_by_waf(gauged: Gauged, waf: Estimate) -> Estimate | None:
+    """Hidden flash by WAF without writes of the map; None if that does not show it.
+
+    Known garbage shows that victims are neither chosen at random nor from a few: with uniform
+    writes all other choices of them have about the same WAF.
+    """
+    if waf.bracket is None or gauged.unit is None:
+        return None
+    if not isinstance(gauged.garbage, Garbage) or gauged.writes_cache is not False:
+        return None
+    least, most = _EMPTIEST
+    value, low, high = waf.bracket
+    wafs = [each / gauged.unit for each in (value, high / least, low / most)]
+    if min(wafs) <= 1:
+        return None
+    sizes = Bracket(*(gauged.region * (alpha_from_waf(each) - 1) for each in wafs))
+    found = _estimate(sizes, Bracket(0, 0, 0), 1.0, f"a WAF of {value:.3g} shows that")
+    return found if found.bracket else None
 
 
 def reportable(hidden: Estimate, region: float) -> Estimate:
