@@ -18,16 +18,11 @@ from random_drives import random_drive
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.errors import UsageError
-from ssdlab.experiments.cache.analysis import (
-    _bounded,
-    _Sizes,
-    _undivided,
-    _unless_slower,
-    conclude,
-)
+from ssdlab.experiments.cache.analysis import conclude
 from ssdlab.experiments.cache.buffers import Size, WritePass
 from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for, small_job
 from ssdlab.experiments.cache.parameters import Cache
+from ssdlab.experiments.cache.sizes import Sizes, _bounded, _undivided, _unless_slower
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
@@ -165,7 +160,7 @@ def test_flushes_that_something_else_delays_do_not_enlarge_the_buffer(name: str)
 
 
 def test_a_buffer_larger_than_what_was_written_is_not_reported() -> None:
-    sizes = _Sizes(Size(437 * MIB, 440 * MIB, "programmed during a flush"), None)
+    sizes = Sizes(Size(437 * MIB, 440 * MIB, "programmed during a flush"), None)
     bounded = _bounded(sizes, 250.0 * MIB, 251.0 * MIB)
     assert (bounded.buffer, bounded.cache) == (None, None)
     assert "only 250 MiB were written before the drop" in bounded.why
@@ -201,7 +196,7 @@ def test_a_cache_that_is_folded_ends_at_the_first_fall_or_the_last() -> None:
 
 
 def test_an_absent_cache_is_not_certain_if_the_next_write_was_far_slower() -> None:
-    sizes = _Sizes(Size(MIB, MIB, ""), Size(0, 0, "a write buffer"))
+    sizes = Sizes(Size(MIB, MIB, ""), Size(0, 0, "a write buffer"))
     drop = RateDrop(MIB, MIB, MIB, before=8e9, after=2e9, ahead=0.0, seconds=1.0)
     kept = _unless_slower(sizes, drop, replace(drop, after=1.5e9))
     assert kept == sizes

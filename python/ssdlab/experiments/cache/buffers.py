@@ -18,15 +18,19 @@ from ssdlab.stats.rate_drops import RateDrop, rate_after
 from ssdlab.stats.steady import Progress
 
 MIB: Final = 1 << 20
+EARLY: Final = 0.5  # an early drop must come before this share of the last drop's position
+BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger
 REQUESTS_MIN: Final = 3  # a drop after fewer requests is the ramp of the queue
 _LAG: Final = 0.05  # of the bytes: a drive that is this far behind its first rate has slowed down
 PROGRAM_MAX_S: Final = 0.003
 """The longest usual program time of a page. A shorter pause may free nothing."""
+SLC_PROGRAM_MAX_S: Final = 0.00075  # the same of a page in an SLC cache
 _STOP_MIN_S: Final = 50e-6
 """A stop that waits for a program lasts two thirds of its time; the fastest flash takes 75 us."""
 _RATIO_MAX: Final = 1.5  # of upper and lower bound, for a size that counts as determined
 _SURE: Final = 0.85  # of the measured program time, which includes a small write
 _NOISE: Final = 0.06  # relative error of the time of one flush
+_OTHER_WORK: Final = 1.06  # of the drive during a flush: factor of its bounds
 _PLATEAU: Final = 1.2  # pauses that free amounts within this factor free the same
 _STEADY: Final = 1.15  # pauses that free what flash programs do so within this factor ...
 _STEADY_FROM: Final = 4 * MIB  # ... above this size, where requests count little ...
@@ -84,21 +88,37 @@ class Size:
         return Finding(None, "MiB", low or None, high, f"{what} of {bounds}: {self.why}")
 
 
+@dataclass(frozen=True)
+class Programs:
+    """How flash programs while a buffer fills.
+
+    `known_s` is the time of a program if it is known, `longest_s` that time at most. An SLC cache
+    may take data at the rate `cached`, in bytes per second.
+    """
+
+    known_s: float | None = None
+    longest_s: float = PROGRAM_MAX_S
+    cached: float = 0.0
+
+
+USUAL: Final = Programs()
+
+
 def buffered(
     write_pass: WritePass,
     drop: RateDrop,
     why: str,
-    program_s: float | None = None,
+    programs: Programs = USUAL,
     partial: float = 0.0,
 ) -> Size:
     """What a buffer held at a drop.
 
-    The lower bound assumes that flash programmed at its full rate from the start; the upper bound
-    assumes that all pages that it programs in `PROGRAM_MAX_S` were in progress, or that nothing was
-    programmed; one more request may be there in part. If the drive then stops for longer
-    than it wrote, no page had been programmed, and up to `partial` bytes may have been there
-    before, in pages that were partly filled. If `program_s` is the known time of a program, nothing
-    had been programmed until then.
+    The lower bound assumes that flash programmed at its full rate from the start, or until the time
+    of a program was over, if that is known, nothing; if an SLC cache may have taken data, that it
+    did at its rate. The upper bound assumes that all pages that it programs in the longest time
+    were in progress, or that nothing was programmed; one more request may be there in part. If the
+    drive then stops for longer than it wrote, no page had been programmed, and up to `partial`
+    bytes may have been there before, in pages that were partly filled.
     """
     block, curve = write_pass.block_bytes, write_pass.curve
     margin = write_pass.margin(drop)
@@ -109,27 +129,53 @@ def buffered(
         return Size(
             stop, stop + block + partial, f"{why}; then the drive stopped for longer than it wrote"
         )
-    in_progress = drop.after * PROGRAM_MAX_S * (1 + drop.after / drop.before) / 2
-    not_yet = 0.0 if program_s is None else drop.after * min(drop.seconds, _SURE * program_s)
+    in_progress = drop.after * programs.longest_s * (1 + drop.after / drop.before) / 2
+    known_s = 0.0 if programs.known_s is None else _SURE * programs.known_s
+    not_yet = drop.after * min(drop.seconds, known_s)
     low = max(0.0, drop.buffered + not_yet - margin)
+    if programs.cached:
+        low = min(low, max(0.0, drop.at - programs.cached * drop.seconds))
     high = min(slow, drop.buffered + in_progress + margin) + block
     if low > high:  # the two contradict each other: the rates vary
         low = 0.0
     return Size(low, high, f"{why}, less what flash had programmed")
 
 
-def common(sizes: Sequence[Size]) -> Size:
-    """What all intervals have in common, or the sure ones; if two contradict each other, both."""
-    narrowest = min(sizes, key=lambda size: size.high / max(1.0, size.low))
-    low, high = max(size.low for size in sizes), min(size.high for size in sizes)
-    if low <= high:
-        return Size(low, high, narrowest.why)
-    sure = [size for size in sizes if size.is_determined] or sizes
-    above, below = max(sure, key=lambda size: size.low), min(sure, key=lambda size: size.high)
-    low, high = above.low, below.high
-    if low > high:
-        low, high = below.low, above.high
+def typical(sizes: Sequence[Size]) -> Size:
+    """The medians of the bounds of repeated measurements."""
+    low, high = (statistics.median(getattr(size, end) for size in sizes) for end in ("low", "high"))
+    return Size(low, high, sizes[0].why)
+
+
+def combined(sure: Sequence[Size], flushed: Size | None, written: Size | None) -> Size:
+    """The size by all intervals, of which one at least is known.
+
+    `flushed` is that of flushes, `written` that of writes after them. An SLC cache may take part in
+    these, and relocation of data may delay them. So they only narrow what the `sure` ones leave
+    open, or decide where there are none. If a sure size is determined, only both together
+    contradict it.
+    """
+    later = [size for size in (flushed, written) if size is not None]
+    base = overlap(sure or later)
+    both = None if base is None else overlap([base, *later])
+    if base is None or (base.is_determined and len(later) == 2 and both is None):
+        return contradicting([*sure, *later])
+    if base.is_determined:
+        return base if flushed is None else overlap([base, flushed]) or base
+    return both or base
+
+
+def contradicting(sizes: Sequence[Size]) -> Size:
+    """The range of all intervals, which have nothing in common."""
+    low, high = min(size.low for size in sizes), max(size.high for size in sizes)
     return Size(low, high, "drops, flushes and pauses contradict each other; repeat the run")
+
+
+def overlap(sizes: Sequence[Size]) -> Size | None:
+    """What the intervals have in common; None if nothing."""
+    low, high = max(size.low for size in sizes), min(size.high for size in sizes)
+    narrowest = min(sizes, key=lambda size: size.high / max(1.0, size.low))
+    return Size(low, high, narrowest.why) if low <= high else None
 
 
 def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Size:
@@ -138,8 +184,8 @@ def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Si
     The pages in progress are partly done already, and the last ones may be padded.
     """
     held, noise = statistics.median(waits_s) * rate, _NOISE / len(waits_s) ** 0.5
-    low = held * (1 - noise) - rate * program_s
-    high = held * (1 + noise) + rate * program_s / 2
+    low = (held * (1 - noise) - rate * program_s) / _OTHER_WORK
+    high = (held * (1 + noise) + rate * program_s / 2) * _OTHER_WORK
     return Size(max(0.0, low), high, "programmed during a flush of the full buffer")
 
 

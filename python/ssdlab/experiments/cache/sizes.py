@@ -1,0 +1,348 @@
+"""Divides the bytes before the last drop in speed into write buffer and SLC cache.
+
+The SLC cache keeps its data: its size is the bytes written before the last drop, less the buffer's.
+
+A flush empties most buffers. If a flush after writing is as fast as that of an idle drive, it
+empties nothing (capacitors protect the buffer, or the drive ignores flushes). Then pauses of
+growing length show what the buffer holds: until it is empty, each frees what flash programs in that
+time. An SLC cache that is emptied at once and as fast can hide this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ssdlab.analysis.evidence import Evidence, seconds_of
+from ssdlab.experiments.cache.buffers import (
+    BUFFER_MAX,
+    EARLY,
+    MIB,
+    PROGRAM_MAX_S,
+    REQUESTS_MIN,
+    SLC_PROGRAM_MAX_S,
+    Freed,
+    Programs,
+    Size,
+    WritePass,
+    buffered,
+    combined,
+    contradicting,
+    flushed_bytes,
+    overlap,
+    plateau,
+    typical,
+)
+from ssdlab.experiments.cache.read_back import read_back_size
+from ssdlab.experiments.cache.refill import RECOVERED, refilled
+from ssdlab.records import Finding
+from ssdlab.stats.rate_drops import STEEP_FACTOR, RateDrop, rate_drops
+
+_DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
+_CACHE_MIN: Final = 40 * MIB  # ... and SLC caches rarely smaller
+_CACHE_LEAST: Final = 10 * MIB
+"""What is left for an SLC cache below this is an error of the sizes: caches hold far more."""
+_SAME_RATE: Final = 0.1  # relative difference of two rates that count as equal
+_CACHED: Final = 2.0  # times the lasting rate: an SLC cache takes the writes
+_SLOWER: Final = 2.0  # times the rate of the next write: an SLC cache may have made the difference
+_SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with an SLC cache
+_SURE_BELOW: Final = 16 * MIB  # above it, a part of an SLC cache may be what pauses free
+_IN_PART: Final = 4  # requests in flight that a buffer may hold in part
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The two sizes; None if unknown. A cache of 0 bytes is absent, for the reason in `why`."""
+
+    buffer: Size | None
+    cache: Size | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Flushes:
+    """By how much flushes after writes took longer than one of the idle drive, in order.
+
+    `program_s` is the time of a flush with one small write; None if a flush does not wait.
+    """
+
+    waits_s: list[float]
+    program_s: float | None
+
+
+def find_sizes(
+    evidence: Evidence,
+    passes: Sequence[WritePass],
+    last: RateDrop,
+    capacity: float,
+    refill: Finding,
+) -> Sizes:
+    """The sizes of buffer and SLC cache, by all passes; `last` is the last drop of the first one.
+
+    `capacity` is the position of that drop, in bytes, as coarse as in later passes; `refill` is the
+    idle time that makes as much room again.
+    """
+    first, flushed = passes[:2]
+    # A gentle drop is located too coarsely to compare pauses.
+    is_steep = last.before > STEEP_FACTOR * last.after
+    pauses = [each for each in passes if is_steep and each.case == "paused"]
+    freed = plateau(pauses, last.after, last.before)
+    if freed is not None and freed.size.high > _SURE_BELOW and not freed.is_steady:
+        freed = None if freed.position < _SHARED * capacity else freed
+    back = read_back_size(evidence, last.after) if is_steep else None
+    sizes = _divided(passes, capacity, _flushes(evidence), freed, back)
+    if sizes is None:
+        sizes = _unflushed(first, freed, refill, capacity)
+    most = last.at + first.margin(last) + _IN_PART * first.block_bytes
+    return _unless_slower(_bounded(sizes, last.at, most), last, flushed.last_drop)
+
+
+def _flushes(evidence: Evidence) -> _Flushes:
+    """How long flushes waited for flash."""
+    idle_s, waits_s, before = 0.0, list[float](), None
+    for step in evidence.steps():
+        if step["phase"] == "flush" and before is None:
+            idle_s += seconds_of(step)
+        elif step["phase"] == "flush" and before in {"first", "flushed", "emptied"}:
+            waits_s.append(seconds_of(step) - idle_s)
+        if step["phase"] == "write" or before is not None:
+            before = step["case"]
+    program = evidence.steps("program")
+    program_s = 2 * seconds_of(program[0]) / program[0]["requests"] - idle_s if program else None
+    return _Flushes(waits_s, program_s)
+
+
+def _bounded(sizes: Sizes, written: float, most: float) -> Sizes:
+    """The sizes, if the buffer holds at most the bytes `written` before the last drop.
+
+    `most` is the latest position of that drop.
+    """
+    buffer = sizes.buffer
+    if buffer is None or buffer.high <= most:
+        return sizes
+    if buffer.low <= most:
+        return Sizes(Size(buffer.low, most, buffer.why), sizes.cache, sizes.why)
+    why = (
+        f"flushes took as long as programming {buffer.low / MIB:.4g} MiB, but only "
+        f"{written / MIB:.4g} MiB were written before the drop: something other than a write "
+        "buffer delays them, such as a page cache or another program's writes"
+    )
+    return Sizes(None, None, why)
+
+
+def _unless_slower(sizes: Sizes, last: RateDrop, after: RateDrop | None) -> Sizes:
+    """The sizes, but an absent cache only if the next write was not far slower when it had slowed.
+
+    An SLC cache may have taken all of the first one.
+    """
+    if sizes.cache is None or sizes.cache.high > 0 or after is None:
+        return sizes
+    if last.after <= _SLOWER * after.after:
+        return sizes
+    why = (
+        f"the first write fell to {last.after / MIB:.4g} MiB/s, the next one to "
+        f"{after.after / MIB:.4g}: an SLC cache may have taken all of the first; give a larger "
+        "--size"
+    )
+    return Sizes(sizes.buffer, None, why)
+
+
+def _divided(
+    passes: Sequence[WritePass],
+    capacity: float,
+    flushes: _Flushes,
+    freed: Freed | None,
+    back: Size | None,
+) -> Sizes | None:
+    """Divides the bytes of the first pass before its last drop into buffer and SLC cache.
+
+    `freed` is what pauses freed, `back` the size of the buffer by reads. None if only pauses can
+    divide them.
+    """
+    first, flushed = passes[:2]
+    last, after = first.last_drop, flushed.last_drop
+    assert last is not None, "without a drop there is nothing to divide"
+    total = f"{last.at / MIB:.4g} MiB before the last drop"
+    program_s = flushes.program_s
+    same_rate = after is not None and abs(after.after / last.after - 1) < _SAME_RATE
+    is_small = after is not None and after.at < _SURE_BELOW
+    sure = [] if back is None else [back]
+    later = _Later(
+        _flushed(first, flushes, 1 if not same_rate else None if is_small else 2),
+        [(each, each.early_drop) for each in passes if each.case == "emptied" and is_small],
+        program_s,
+        last.before,
+    )
+    if after is not None and refilled(flushed, last) >= RECOVERED * capacity:
+        why = f"{total}, and as much again right after a flush: a write buffer"
+        again = [(first, last), (flushed, after)] if same_rate else [(first, last)]
+        sure.append(
+            typical([buffered(each, drop, why, Programs(program_s)) for each, drop in again])
+        )
+        buffer = later.combined_with(sure)
+        return Sizes(buffer, _gentle_cache(first, buffer, f"{why}, not an SLC cache"))
+    if first.early_drop is not None:
+        sure += [_before_cache(first, first.early_drop, last), *([freed.size] if freed else [])]
+    if (
+        after is not None
+        and same_rate
+        and after.at >= REQUESTS_MIN * first.block_bytes
+        and flushes.waits_s[0] > after.buffered / after.after / 2
+    ):
+        later.writes.append((flushed, after))
+        if first.early_drop is None and abs(after.before / last.before - 1) < _SAME_RATE:
+            # Both passes filled the buffer at the same rates, the first one after the cache.
+            why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
+            margin = first.margin(last) + flushed.margin(after)
+            size = last.at - after.at
+            if size + margin > _CACHE_LEAST:
+                cache = Size(size - margin, size + margin, why)
+                return Sizes(later.combined_with(sure), cache)
+    if not sure and not later.is_known:
+        return None
+    if back is not None and _rest(first, later.combined_with(sure)).high < _CACHE_MIN:
+        sure.append(buffered(first, last, total))
+    buffer = later.combined_with(sure)
+    rest = _rest(first, buffer)
+    return Sizes(buffer, rest if rest.high >= _CACHE_LEAST else _too_little(first, buffer, rest))
+
+
+@dataclass
+class _Later:
+    """What flushes and writes after them show of the buffer, when the drive may relocate data.
+
+    `cached` is the rate at which an SLC cache may take data.
+    """
+
+    flushed: Size | None
+    writes: list[tuple[WritePass, RateDrop | None]]
+    program_s: float | None
+    cached: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether they show anything."""
+        return self.flushed is not None or any(drop for _, drop in self.writes)
+
+    def combined_with(self, sure: Sequence[Size]) -> Size:
+        """The size by these and by the `sure` intervals."""
+        flushed, written = self.flushed, self._written(0.0)
+        if flushed is not None and written is not None and overlap([flushed, written]) is None:
+            if not sure:
+                return contradicting([flushed, written])
+            flushed = written = None
+        elif not sure:
+            written = self._written(self.cached)
+        return combined(sure, flushed, written)
+
+    def _written(self, cached: float) -> Size | None:
+        """What the writes show if an SLC cache took data at the rate `cached`."""
+        programs = Programs(self.program_s, cached=cached)
+        why = "written before the drop after a flush"
+        sizes = [
+            buffered(each, drop, why, programs) for each, drop in self.writes if drop is not None
+        ]
+        return typical(sizes) if sizes else None
+
+
+def _flushed(first: WritePass, flushes: _Flushes, count: int | None) -> Size | None:
+    """What the first flushes, or all of them, programmed; None if a flush does not wait."""
+    if flushes.program_s is None:
+        return None
+    assert first.last_drop is not None
+    falls = _later_falls(first)
+    rate = falls[-1].after if falls else first.last_drop.after  # at the first flush
+    return flushed_bytes(flushes.waits_s[:count], rate, flushes.program_s)
+
+
+def _before_cache(first: WritePass, early: RateDrop, last: RateDrop) -> Size:
+    """What the buffer held at the first drop, from where an SLC cache or flash takes the writes."""
+    is_cached = early.after > _CACHED * last.after
+    longest_s = SLC_PROGRAM_MAX_S if is_cached else PROGRAM_MAX_S
+    return buffered(first, early, "written before the first drop", Programs(longest_s=longest_s))
+
+
+def _too_little(first: WritePass, buffer: Size, rest: Size) -> Size:
+    """The size of an SLC cache if the buffer leaves hardly anything for one."""
+    why = f"{rest.why}, leaves at most {rest.high / MIB:.3g} MiB: too little for an SLC cache"
+    return _gentle_cache(first, buffer, why)
+
+
+def _later_falls(first: WritePass) -> list[RateDrop]:
+    """Falls of the rate after the last steep drop."""
+    assert first.last_drop is not None
+    return [drop for drop in rate_drops(first.curve) if drop.at > first.last_drop.at / EARLY]
+
+
+def _gentle_cache(first: WritePass, buffer: Size, otherwise: str) -> Size:
+    """The size of an SLC cache that is little faster than direct writes, if the rate falls again.
+
+    None is seen otherwise, for the reason `otherwise`.
+    """
+    falls = _later_falls(first)
+    if not falls:
+        return Size(0, 0, otherwise)
+    end = falls[-1]
+    why = (
+        f"{end.at / MIB:.4g} MiB before the rate falls once more, from {end.before / MIB:.4g} to "
+        f"{end.after / MIB:.4g} MiB/s, less the buffer"
+    )
+    margin = first.margin(end)
+    return Size(end.at - buffer.high - margin, end.at - buffer.low + margin, why)
+
+
+def _rest(first: WritePass, buffer: Size) -> Size:
+    """The size of the SLC cache: the bytes before the last drop, less the buffer."""
+    last = first.last_drop
+    assert last is not None
+    end = first.middle_drop or last
+    why = f"{last.at / MIB:.4g} MiB before the last drop, less the buffer"
+    low, high = end.at - buffer.high, last.at - buffer.low
+    if end is last:  # the buffer fills last, while the link brings more than flash programs
+        low -= buffer.high * max(0.0, last.before / (last.before - last.after) - 1)
+    return Size(low - first.margin(end), high + first.margin(last), why)
+
+
+def _unflushed(first: WritePass, freed: Freed | None, refill: Finding, capacity: float) -> Sizes:
+    """The sizes if there is one drop only, and a flush frees nothing."""
+    last = first.last_drop
+    assert last is not None
+    total = f"{last.at / MIB:.4g} MiB before the last drop"
+    held = buffered(first, last, total)
+    if freed is not None:
+        buffer = freed.size
+        if freed.position < _SHARED * capacity:
+            return Sizes(buffer, _rest(first, buffer))
+        if held.high <= _CACHE_MIN or (held.low <= BUFFER_MAX and freed.is_steady):
+            why = f"{total}, and as much again after a pause that lets flash program them"
+            whole = combined([held, buffer], None, None)
+            found_size = Size(whole.low, whole.high, f"{why}: a buffer that a flush does not empty")
+            why = f"{why}: a buffer, not an SLC cache"
+            return Sizes(found_size, _gentle_cache(first, found_size, why))
+    return _undivided(first, last, refill, held)
+
+
+def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) -> Sizes:
+    """The sizes if pauses do not tell a buffer from an SLC cache."""
+    total = f"{last.at / MIB:.4g} MiB before the last drop"
+    program_s = last.at / last.after
+    drains = isinstance(refill.value, float) and (
+        refill.value <= _DRAIN_FACTOR * program_s or refill.low is None  # no shorter rest was tried
+    )
+    if drains and last.at + first.margin(last) <= _CACHE_MIN:
+        why = f"{total}; a rest that is just long enough to program them makes room again"
+        buffer = Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
+        why = f"{why}: a buffer, not an SLC cache"
+        return Sizes(buffer, _gentle_cache(first, buffer, why))
+    if drains and held.low <= BUFFER_MAX:
+        return Sizes(
+            None,
+            None,
+            f"{total}: either a buffer of {held.low / MIB:.4g} to {held.high / MIB:.4g} MiB that "
+            "a flush does not empty, or an SLC cache that is as fast as the link",
+        )
+    end = first.middle_drop or last
+    share = BUFFER_MAX / (1 - end.after / end.before) + first.margin(end)
+    why = f"{total}, of which a buffer of unknown size may have taken {BUFFER_MAX / MIB:g} MiB"
+    return Sizes(None, Size(end.at - share, last.at + first.margin(last), why))
