@@ -16,6 +16,7 @@ from ssdlab.experiments.cache.read_back import (
     CLOSE,
     FARTHEST,
     NEAREST,
+    READ_BYTES,
     READS,
     WRITE_BYTES,
     Result,
@@ -47,6 +48,16 @@ def test_the_size_is_between_the_last_fast_and_the_first_slow_distance(buffer: i
     found = _found(buffer)
     assert found is not None
     assert 0.85 * buffer - 4 * WRITE_BYTES < found.low <= buffer <= found.high < 1.15 * buffer
+
+
+@pytest.mark.parametrize("blocks", range(16, 64))
+def test_the_search_ends_if_no_block_is_between_the_distances(blocks: int) -> None:
+    search, distances = Search(4), list[int]()
+    while (distance := search.next()) is not None:
+        assert distance not in distances
+        distances.append(distance)
+        search.add(distance, _result(float(distance <= blocks * READ_BYTES)))
+    assert len(distances) < 20
 
 
 def test_what_is_in_flight_may_not_be_in_the_buffer_yet() -> None:

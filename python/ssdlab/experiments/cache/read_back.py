@@ -96,7 +96,9 @@ class Search:
         if self._beyond is None:
             return self.farthest
         middle = round((self._inside * self._beyond) ** 0.5) // READ_BYTES * READ_BYTES
-        return None if self._beyond < CLOSE * self._inside else middle
+        # Small distances, in whole blocks, may be farther apart than that and have none between.
+        is_close = self._beyond < CLOSE * self._inside or middle <= self._inside
+        return None if is_close else middle
 
     def add(self, distance: int, result: Result) -> None:
         """Adds the result of the distance that was next."""
