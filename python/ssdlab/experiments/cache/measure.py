@@ -202,9 +202,11 @@ def measure(session: RunSession, plan: Plan) -> None:
             )
         _find_rest(session, plan, drop, parts, steep)
     trim = _job("trim", plan.size) if trims else None
+    rest_s = 0.0
     if trim is not None:  # all that was overwritten would soon have to be collected
         session.run(Step("trim", "trimming the region", "trim"), trim)
-    step = Step("write", "writing sequentially again", "fill", 1, case="again")
+        rest_s = plan.settle_s
+    step = Step("write", "writing sequentially again", "fill", 1, case="again", rest_s=rest_s)
     _write(session, step, parts.job(0))
     _read_back(session, trim, plan.size, (after_flush or drop).after, parts.length)
     if full.seconds - idle.seconds > FLUSH_WAIT_S:
