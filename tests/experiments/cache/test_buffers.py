@@ -9,6 +9,7 @@ from ssdlab.experiments.cache.buffers import (
     Programs,
     Size,
     WritePass,
+    agreed,
     buffered,
     combined,
     typical,
@@ -48,6 +49,13 @@ def test_others_narrow_a_size_that_is_not_determined_if_all_agree() -> None:
     assert _bounds(_combined(open_, flushed=(8.0, 9.0), written=(14.0, 15.0))) == open_
     assert _bounds(_combined(flushed=(8.0, 10.0), written=(9.0, 11.0))) == (9.0, 10.0)
     assert _bounds(_combined(written=(9.0, 11.0))) == (9.0, 11.0)
+
+
+def test_intervals_that_have_only_their_ends_in_common_do_not_narrow_each_other() -> None:
+    assert _bounds(_combined((9.0, 12.0), flushed=(11.0, 15.0))) == (11.0, 12.0)
+    assert _bounds(_combined((9.0, 12.0), flushed=(11.2, 15.0))) == (9.0, 12.0)
+    assert _bounds(_combined((4.0, 12.0), written=(3.0, 4.4))) == (4.0, 12.0)
+    assert agreed([Size(4.0, 6.0, ""), Size(5.9, 8.0, "")]) is None
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,11 @@ def _result(fast_share: float, rate: float = RATE) -> Result:
 
 def _found(buffer: int, rate: float = RATE, *, slow: float = 1.0) -> Size | None:
     """The size of a buffer; `slow` times the rate is that of writes whose reads are slow."""
-    search = Search(depth_for(RATE))
+    search = Search(depth_for(RATE), rate)
     while (distance := search.next()) is not None:
         is_fast = distance <= buffer
         search.add(distance, _result(float(is_fast), RATE if is_fast else slow * RATE))
-    return search.size(rate)
+    return search.size
 
 
 @pytest.mark.parametrize("buffer", [MIB // 2, 3 * MIB, 64 * MIB])
@@ -52,7 +52,7 @@ def test_the_size_is_between_the_last_fast_and_the_first_slow_distance(buffer: i
 
 @pytest.mark.parametrize("blocks", range(16, 64))
 def test_the_search_ends_if_no_block_is_between_the_distances(blocks: int) -> None:
-    search, distances = Search(4), list[int]()
+    search, distances = Search(4, RATE), list[int]()
     while (distance := search.next()) is not None:
         assert distance not in distances
         distances.append(distance)
@@ -63,17 +63,17 @@ def test_the_search_ends_if_no_block_is_between_the_distances(blocks: int) -> No
 def test_what_is_in_flight_may_not_be_in_the_buffer_yet() -> None:
     lows = []
     for depth in (4, 32):
-        search = Search(depth)
+        search = Search(depth, RATE)
         while (distance := search.next()) is not None:
             search.add(distance, _result(float(distance <= 4 * MIB)))
-        found = search.size(RATE)
+        found = search.size
         assert found is not None
         lows.append(found.low)
     assert lows[0] - lows[1] == 28 * WRITE_BYTES
 
 
 def test_the_search_ends_at_once_if_far_reads_are_as_fast() -> None:
-    search = Search(4)
+    search = Search(4, RATE)
     for expected in (NEAREST, FARTHEST):
         assert search.next() == expected
         search.add(expected, _result(1.0))
@@ -115,11 +115,30 @@ def test_slow_reads_may_lower_the_rate_of_writes_but_a_collection_ends_the_searc
     assert waiting.high < 5 * MIB < FARTHEST < collecting.high
 
 
+def test_a_distance_is_measured_again_if_writes_have_another_rate() -> None:
+    search, distances = Search(4, RATE), list[int]()
+    while (distance := search.next()) is not None:
+        distances.append(distance)
+        rate = 0.7 * RATE if len(distances) in {4, 5} else RATE
+        search.add(distance, _result(float(distance <= 3 * MIB), rate))
+    assert distances[3] == distances[4] == distances[5] != distances[6]
+    assert search.size is not None
+    assert search.size.is_determined
+    search = Search(4, RATE)
+    for number in range(10):
+        distance = search.next()
+        if distance is None:
+            break
+        search.add(distance, _result(float(distance <= 3 * MIB), RATE if number < 2 else RATE / 2))
+    assert number == 6  # the nearest, the farthest, and four times the first between them
+    assert search.size is None
+
+
 def test_a_drive_that_reads_all_at_the_same_speed_shows_no_size() -> None:
-    search = Search(depth_for(RATE))
+    search = Search(depth_for(RATE), RATE)
     while (distance := search.next()) is not None:
         search.add(distance, _result(1.0))
-    assert search.size(RATE) is None
+    assert search.size is None
 
 
 def test_reads_follow_the_writes_at_the_distance_and_never_read_what_is_to_come() -> None:

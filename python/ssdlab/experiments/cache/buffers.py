@@ -30,6 +30,7 @@ _STOP_MIN_S: Final = 50e-6
 _RATIO_MAX: Final = 1.5  # of upper and lower bound, for a size that counts as determined
 _SURE: Final = 0.85  # of the measured program time, which includes a small write
 _NOISE: Final = 0.06  # relative error of the time of one flush
+_OVERLAP: Final = 1 / 3  # of the narrowest interval: what agreeing ones have in common, at least
 _OTHER_WORK: Final = 1.06  # of the drive during a flush: factor of its bounds
 _PLATEAU: Final = 1.2  # pauses that free amounts within this factor free the same
 _STEADY: Final = 1.15  # pauses that free what flash programs do so within this factor ...
@@ -161,8 +162,8 @@ def combined(sure: Sequence[Size], flushed: Size | None, written: Size | None) -
     if base is None or (base.is_determined and len(later) == 2 and both is None):
         return contradicting([*sure, *later])
     if base.is_determined:
-        return base if flushed is None else overlap([base, flushed]) or base
-    return both or base
+        later = [] if flushed is None else [flushed]
+    return agreed([base, *later]) or base
 
 
 def contradicting(sizes: Sequence[Size]) -> Size:
@@ -176,6 +177,18 @@ def overlap(sizes: Sequence[Size]) -> Size | None:
     low, high = max(size.low for size in sizes), min(size.high for size in sizes)
     narrowest = min(sizes, key=lambda size: size.high / max(1.0, size.low))
     return Size(low, high, narrowest.why) if low <= high else None
+
+
+def agreed(sizes: Sequence[Size]) -> Size | None:
+    """The overlap; None if it is far narrower than each of the intervals.
+
+    Then they have only their ends in common, where the size is unlikely to be.
+    """
+    common = overlap(sizes)
+    if common is None:
+        return None
+    widest = _OVERLAP * min(size.high - size.low for size in sizes)
+    return common if common.high - common.low >= widest else None
 
 
 def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Size:

@@ -202,13 +202,12 @@ def measure(session: RunSession, plan: Plan) -> None:
             )
         _find_rest(session, plan, drop, parts, steep)
     trim = _job("trim", plan.size) if trims else None
-    rest_s = 0.0
     if trim is not None:  # all that was overwritten would soon have to be collected
         session.run(Step("trim", "trimming the region", "trim"), trim)
-        rest_s = plan.settle_s
-    step = Step("write", "writing sequentially again", "fill", 1, case="again", rest_s=rest_s)
+    step = Step("write", "writing sequentially again", "fill", 1, case="again")
     _write(session, step, parts.job(0))
-    _read_back(session, trim, plan.size, (after_flush or drop).after, parts.length)
+    search = Search(depth_for((after_flush or drop).after), drop.after, min(FARTHEST, parts.length))
+    _read_back(session, trim, plan.size, search, parts.length)
     if full.seconds - idle.seconds > FLUSH_WAIT_S:
         _time_programs(session)
         _fill_again(session, plan, after_flush or drop)
@@ -218,17 +217,18 @@ def measure(session: RunSession, plan: Plan) -> None:
     session.expect({})
 
 
-def _read_back(session: RunSession, trim: Job | None, size: int, rate: float, written: int) -> None:
+def _read_back(
+    session: RunSession, trim: Job | None, size: int, search: Search, written: int
+) -> None:
     """Searches for the distance from which on reads are slow.
 
-    The first `written` bytes of a region of `size` bytes were just written, until a full buffer
-    limited them to `rate` bytes/s. `trim` trims the region.
+    The first `written` bytes of a region of `size` bytes were just written. `trim` trims it.
     """
-    search, start = Search(depth_for(rate), min(FARTHEST, written)), written
+    start = written
     if size < written + READS * APART + FILL_CHUNK:
         return
     while (distance := search.next()) is not None:
-        start = _fill(session, trim, size, rate, start, distance)
+        start = _fill(session, trim, size, search.rate, start, distance)
         label = f"reading data written {format_size(distance)} before"
         step = Step("read back", label, "fill", 1, value=distance / KIB)
         outcome = session.run(step, read_back_job(distance, start, size, search.depth))

@@ -41,12 +41,11 @@ _BOUNDS: Final = (0.92, 1.1)
 _SLOWEST: Final = 0.1
 """Share of slow reads below the limit of fast ones."""
 _DISTINCT: Final = 0.5  # more of the fast reads are below it
-_SAME: Final = 1.05
-"""Rates within this factor of that of large writes: the buffer is full, and only of their data."""
 _STEADY: Final = 1.06
 _WAITING: Final = 0.8
-"""A larger change of the rate ends the search, as the drive may collect or fold data. Slow reads
-may lower it to the second factor."""
+"""Rates within the first factor of that of large writes: the buffer is full of data from the host.
+Slow reads may lower it to the second. At another rate the drive may collect or fold data."""
+_REPEATS: Final = 3  # of distances with another rate; then the search ends
 
 
 @dataclass(frozen=True)
@@ -76,16 +75,19 @@ def depth_for(rate: float) -> int:
 class Search:
     """Distances in turn: the nearest, the farthest, and then between them.
 
-    The same results lead to the same distances, in the run and in its analysis.
+    `rate` is that of large writes to the full buffer, in bytes/s. The same results lead to the same
+    distances, in the run and in its analysis.
     """
 
     depth: int
+    rate: float
     farthest: int = FARTHEST
     _limit_ns: float = 0.0
     _nearest: Result | None = None
     _inside: int = NEAREST
     _beyond: int | None = None
     _is_over: bool = False
+    _unsteady: int = 0
 
     def next(self) -> int | None:
         """The next distance in bytes; None at the end."""
@@ -106,14 +108,15 @@ class Search:
             self._nearest = result
             return
         if self._beyond is None:
-            self._beyond = distance
+            self._beyond = self.farthest = distance
             self._limit_ns = result.quantile(_SLOWEST)
             self._is_over = not self._is_distinct
             return
         is_fast = result.share_below(self._limit_ns) > (_SLOWEST + self._fast_share) / 2
         least = 1 / _STEADY if is_fast else _WAITING
-        if not least < result.rate / self._nearest.rate < _STEADY:
-            self._is_over = True
+        if not least < result.rate / self.rate < _STEADY:
+            self._unsteady += 1
+            self._is_over = self._unsteady > _REPEATS
         elif is_fast:
             self._inside = distance
         else:
@@ -129,14 +132,16 @@ class Search:
         """Whether most reads of the buffer are faster than those of flash."""
         return self._fast_share > _SLOWEST + _DISTINCT
 
-    def size(self, rate: float) -> Size | None:
-        """The size, if large writes have this rate in bytes/s; None if reads do not show it.
+    @property
+    def size(self) -> Size | None:
+        """The size; None if reads do not show it.
 
-        Where writes are slower or faster, the buffer may not be full, or hold relocated data.
+        Where writes are slower or faster than large ones, the buffer may not be full, or hold
+        relocated data.
         """
-        if self._nearest is None or self._beyond is None or not self._is_distinct:
+        if self._beyond is None or not self._is_distinct:
             return None
-        if not rate / _SAME < self._nearest.rate < rate * _SAME:
+        if self._inside == NEAREST and self._beyond == self.farthest:  # no distance between counts
             return None
         why = (
             f"data written {self._inside / MIB:.4g} MiB before were read without waiting for "
@@ -158,11 +163,11 @@ def read_back_size(evidence: Evidence, rate: float) -> Size | None:
     for step in evidence.steps("read back"):
         distance, own = round(step["value"] * KIB), owner == step["step"]
         if search is None:
-            search = Search(json.loads(step["job"])["queue_depth"])
+            search = Search(json.loads(step["job"])["queue_depth"], rate)
         if own.any():
             result = result_of(step["bytes"] / seconds_of(step), values[own], counts[own])
             search.add(distance, result)
-    return None if search is None else search.size(rate)
+    return None if search is None else search.size
 
 
 def result_of(rate: float, latency_ns: NDArray[np.uint64], counts: NDArray[np.uint64]) -> Result:

@@ -26,11 +26,11 @@ from ssdlab.experiments.cache.buffers import (
     Programs,
     Size,
     WritePass,
+    agreed,
     buffered,
     combined,
     contradicting,
     flushed_bytes,
-    overlap,
     plateau,
     typical,
 )
@@ -182,7 +182,6 @@ def _divided(
         )
         buffer = later.combined_with(sure)
         return Sizes(buffer, _gentle_cache(first, buffer, f"{why}, not an SLC cache"))
-    sure += _without_cache(passes, last)
     if first.early_drop is not None:
         sure += [_before_cache(first, first.early_drop, last), *([freed.size] if freed else [])]
     if (
@@ -229,7 +228,7 @@ class _Later:
     def combined_with(self, sure: Sequence[Size]) -> Size:
         """The size by these and by the `sure` intervals."""
         flushed, written = self.flushed, self._written(0.0)
-        if flushed is not None and written is not None and overlap([flushed, written]) is None:
+        if flushed is not None and written is not None and agreed([flushed, written]) is None:
             if not sure:
                 return contradicting([flushed, written])
             flushed = written = None
@@ -255,21 +254,6 @@ def _flushed(first: WritePass, flushes: _Flushes, count: int | None) -> Size | N
     falls = _later_falls(first)
     rate = falls[-1].after if falls else first.last_drop.after  # at the first flush
     return flushed_bytes(flushes.waits_s[:count], rate, flushes.program_s)
-
-
-def _without_cache(passes: Sequence[WritePass], last: RateDrop) -> list[Size]:
-    """What the buffer took when an SLC cache found no free flash to borrow, if that was seen.
-
-    Later writes leave few superblocks free. Then the rates of the last write are those of the
-    first, but it is fast for far less.
-    """
-    again = [each for each in passes if each.case == "again"]
-    drop = again[0].last_drop if again else None
-    if drop is None or not drop.is_as_fast(last) or drop.at > EARLY * last.at:
-        return []
-    is_same = abs(drop.after / last.after - 1) < _SAME_RATE
-    why = f"{drop.at / MIB:.4g} MiB before the drop when no flash was free for an SLC cache"
-    return [buffered(again[0], drop, why)] if is_same else []
 
 
 def _before_cache(first: WritePass, early: RateDrop, last: RateDrop) -> Size:

@@ -21,7 +21,10 @@ def whole_drive(evidence: Evidence, measures: list[dict[str, Any]]) -> Conclusio
     rates = curve.written / 4 / curve.between(0.0, curve.written, 4)
     fastest, slowest = float(rates.max()), float(rates.min())
     drop = last_drop(curve)
-    buffer = "flash accepts data as fast as the link delivers it, so the buffer was never full"
+    buffer = (
+        "the speed never dropped because a buffer was full: flash accepts data about as fast as "
+        "the link delivers it, or the buffer holds a few requests only"
+    )
     if drop is not None:
         why = (
             f"the speed drops after {drop.at / MIB:.4g} MiB: an SLC cache is full, or it borrowed "
