@@ -187,8 +187,8 @@ def agreed(sizes: Sequence[Size]) -> Size | None:
     common = overlap(sizes)
     if common is None:
         return None
-    widest = _OVERLAP * min(size.high - size.low for size in sizes)
-    return common if common.high - common.low >= widest else None
+    least = _OVERLAP * min(size.high - size.low for size in sizes)
+    return common if common.high - common.low >= least else None
 
 
 def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Size:
