@@ -40,7 +40,7 @@ from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import STEEP_FACTOR, RateDrop, rate_drops
 
 _DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
-_CACHE_MIN: Final = 40 * MIB  # ... and SLC caches rarely smaller
+_CACHE_MIN: Final = 40 * MIB  # SLC caches are rarely smaller
 _CACHE_LEAST: Final = 10 * MIB
 """What is left for an SLC cache below this is an error of the sizes: caches hold far more."""
 _SAME_RATE: Final = 0.1  # relative difference of two rates that count as equal
@@ -168,8 +168,10 @@ def _divided(
     same_rate = after is not None and abs(after.after / last.after - 1) < _SAME_RATE
     is_small = after is not None and after.at < _SURE_BELOW
     sure = [] if back is None else [back]
+    # Later writes filled the buffer again for sure only if it is small.
+    count = 1 if not same_rate else len(flushes.waits_s) if is_small else 2
     later = _Later(
-        _flushed(first, flushes, 1 if not same_rate else None if is_small else 2),
+        _flushed(first, flushes, count),
         [(each, each.early_drop) for each in passes if each.case == "emptied" and is_small],
         program_s,
         last.before,
@@ -246,8 +248,8 @@ class _Later:
         return typical(sizes) if sizes else None
 
 
-def _flushed(first: WritePass, flushes: _Flushes, count: int | None) -> Size | None:
-    """What the first flushes, or all of them, programmed; None if a flush does not wait."""
+def _flushed(first: WritePass, flushes: _Flushes, count: int) -> Size | None:
+    """What the first `count` flushes programmed; None if a flush does not wait."""
     if flushes.program_s is None:
         return None
     assert first.last_drop is not None
