@@ -14,6 +14,7 @@ from ssdlab.experiments.cache.buffers import (
     combined,
     typical,
 )
+from ssdlab.experiments.cache.sizes import _before_cache, _Later
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
 
@@ -82,8 +83,8 @@ def test_one_of_several_measurements_that_is_far_off_does_not_count() -> None:
 def _write(before: float, after: float, held: float) -> tuple[WritePass, RateDrop]:
     """A write whose rate drops when the buffer holds so many bytes; rates are in bytes/s."""
     at = held / (1 - after / before)
-    step = at / 100
-    curve = Progress([step / before] * 100 + [step / after] * 300, [step] * 400)
+    step = at / 400
+    curve = Progress([step / before] * 400 + [step / after] * 1200, [step] * 1600)
     drop = RateDrop(at, at, at, before, after, 0.0, at / before)
     return WritePass("first", None, 4096, curve, drop, drop, None), drop
 
@@ -104,3 +105,32 @@ def test_an_slc_cache_may_have_taken_a_part_of_what_was_written() -> None:
     found = buffered(write_pass, drop, "", Programs(cached=2000.0 * MIB))
     assert found.low == pytest.approx(drop.at / 2, rel=1e-3)
     assert found.high == buffered(write_pass, drop, "").high
+
+
+def test_pages_of_an_slc_cache_are_programmed_sooner_than_others() -> None:
+    write_pass, early = _write(4000.0 * MIB, 1000.0 * MIB, 8.0 * MIB)
+    spreads = []
+    for lasting in (400.0 * MIB, 600.0 * MIB):  # the rate is above or below twice that
+        last = _write(1000.0 * MIB, lasting, 200.0 * MIB)[1]
+        found = _before_cache(write_pass, early, last)
+        spreads.append(found.high - found.low)
+    assert spreads[0] < 0.5 * spreads[1]
+
+
+@pytest.mark.parametrize(
+    ("held", "sure", "bounds"),
+    [
+        (8.0, [], (4.0, 10.0)),  # a cache may have taken a part, so that flushes decide
+        (8.0, [(2.0, 20.0)], (8.0, 10.0)),
+        (16.0, [], (4.0, 16.1)),  # they contradict each other
+        (16.0, [(2.0, 20.0)], (2.0, 20.0)),
+    ],
+)
+def test_later_writes_and_flushes_count_if_they_agree(
+    held: float, sure: list[Bounds], bounds: Bounds
+) -> None:
+    write = _write(4000.0 * MIB, 1000.0 * MIB, held * MIB)
+    flushed = Size(4.0 * MIB, 10.0 * MIB, "flushed")
+    later = _Later(flushed, [write], 0.0, 3000.0 * MIB)
+    found = later.combined_with([Size(low * MIB, high * MIB, "sure") for low, high in sure])
+    assert (found.low / MIB, found.high / MIB) == pytest.approx(bounds, rel=0.12)

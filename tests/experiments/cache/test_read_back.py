@@ -134,6 +134,19 @@ def test_a_distance_is_measured_again_if_writes_have_another_rate() -> None:
     assert search.size is None
 
 
+def test_distances_that_do_not_count_show_no_size_in_the_analysis_either() -> None:
+    """It does not know how much was written before the farthest one."""
+    search = Search(4, RATE)
+    for distance, rate in ((NEAREST, RATE), (190 * MIB, RATE), (4 * MIB, RATE / 2)):
+        search.add(distance, _result(float(distance <= 3 * MIB), rate))
+    found = search.size
+    assert found is None
+    search.add(4 * MIB, _result(0.0))
+    found = search.size
+    assert found is not None
+    assert found.high < 5 * MIB
+
+
 def test_a_drive_that_reads_all_at_the_same_speed_shows_no_size() -> None:
     search = Search(depth_for(RATE), RATE)
     while (distance := search.next()) is not None:
