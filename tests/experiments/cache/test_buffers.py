@@ -81,7 +81,7 @@ def test_one_of_several_measurements_that_is_far_off_does_not_count() -> None:
 
 
 def _write(before: float, after: float, held: float) -> tuple[WritePass, RateDrop]:
-    """A write whose rate drops when the buffer holds so many bytes; rates are in bytes/s."""
+    """A write that fills a buffer of `held` bytes, and its drop; the rates are in bytes/s."""
     at = held / (1 - after / before)
     step = at / 400
     curve = Progress([step / before] * 400 + [step / after] * 1200, [step] * 1600)

@@ -47,7 +47,7 @@ def _found(buffer: int, rate: float = RATE, *, slow: float = 1.0) -> Size | None
 def test_the_size_is_between_the_last_fast_and_the_first_slow_distance(buffer: int) -> None:
     found = _found(buffer)
     assert found is not None
-    assert 0.85 * buffer - 4 * WRITE_BYTES < found.low <= buffer <= found.high < 1.15 * buffer
+    assert 0.85 * buffer - 4 * WRITE_BYTES < found.low <= buffer <= found.high < 1.11 * buffer
 
 
 @pytest.mark.parametrize("blocks", range(16, 64))

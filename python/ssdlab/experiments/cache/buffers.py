@@ -24,7 +24,8 @@ REQUESTS_MIN: Final = 3  # a drop after fewer requests is the ramp of the queue
 _LAG: Final = 0.05  # of the bytes: a drive that is this far behind its first rate has slowed down
 PROGRAM_MAX_S: Final = 0.003
 """The longest usual program time of a page. A shorter pause may free nothing."""
-SLC_PROGRAM_MAX_S: Final = 0.00075  # the same of a page in an SLC cache
+SLC_PROGRAM_MAX_S: Final = 0.00075
+"""The same of a page in an SLC cache: with one bit per cell it takes 0.1 to 0.5 ms."""
 _STOP_MIN_S: Final = 50e-6
 """A stop that waits for a program lasts two thirds of its time; the fastest flash takes 75 us."""
 _RATIO_MAX: Final = 1.5  # of upper and lower bound, for a size that counts as determined
@@ -102,14 +103,14 @@ class Programs:
     cached: float = 0.0
 
 
-USUAL: Final = Programs()
+_USUAL: Final = Programs()
 
 
 def buffered(
     write_pass: WritePass,
     drop: RateDrop,
     why: str,
-    programs: Programs = USUAL,
+    programs: Programs = _USUAL,
     partial: float = 0.0,
 ) -> Size:
     """What a buffer held at a drop.
@@ -148,7 +149,9 @@ def typical(sizes: Sequence[Size]) -> Size:
     return Size(low, high, sizes[0].why)
 
 
-def combined(sure: Sequence[Size], flushed: Size | None, written: Size | None) -> Size:
+def combined(
+    sure: Sequence[Size], flushed: Size | None = None, written: Size | None = None
+) -> Size:
     """The size by all intervals, of which one at least is known.
 
     `flushed` is that of flushes, `written` that of writes after them. An SLC cache may take part in

@@ -185,6 +185,7 @@ def measure(session: RunSession, plan: Plan) -> None:
         return
     length = min(plan.size, max(SIZE_MIN, round(REWRITE_FACTOR * drop.at) // MIB * MIB))
     parts = _Parts(plan.size, length)
+    sustained = drop.after  # as the analysis takes it
     # Analyse only as many bytes as later passes write: the resolution depends on this number.
     drop = last_drop(first, float(length), steep) or drop
     session.expect({"fill": float(length * (plan.write_bytes // plan.size - 1))})
@@ -206,7 +207,7 @@ def measure(session: RunSession, plan: Plan) -> None:
         session.run(Step("trim", "trimming the region", "trim"), trim)
     step = Step("write", "writing sequentially again", "fill", 1, case="again")
     _write(session, step, parts.job(0))
-    search = Search(depth_for((after_flush or drop).after), drop.after, min(FARTHEST, parts.length))
+    search = Search(depth_for((after_flush or drop).after), sustained, min(FARTHEST, parts.length))
     _read_back(session, trim, plan.size, search, parts.length)
     if full.seconds - idle.seconds > FLUSH_WAIT_S:
         _time_programs(session)

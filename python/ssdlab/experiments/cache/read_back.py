@@ -35,7 +35,7 @@ LATENCY_S: Final = 100e-6
 """Requests in flight keep the buffer full if each takes no longer than this without it."""
 DEPTHS: Final = (4, 32)
 CLOSE: Final = 1.04  # the search ends where the distances differ by a smaller factor
-_BOUNDS: Final = (0.92, 1.1)
+_BOUNDS: Final = (0.92, 1.06)
 """Of the longest distance with fast reads, and of the shortest without: the reads are up to
 `CLOSE` nearer, and pages that are being programmed may be read fast, too."""
 _SLOWEST: Final = 0.1
@@ -108,7 +108,7 @@ class Search:
             self._nearest = result
             return
         if self._beyond is None:
-            self._beyond = self.farthest = distance
+            self._beyond = self.farthest = distance  # which the analysis did not know
             self._limit_ns = result.quantile(_SLOWEST)
             self._is_over = not self._is_distinct
             return

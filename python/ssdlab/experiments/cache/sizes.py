@@ -170,9 +170,10 @@ def _divided(
     sure = [] if back is None else [back]
     # Later writes filled the buffer again for sure only if it is small.
     count = 1 if not same_rate else len(flushes.waits_s) if is_small else 2
+    emptied = [each for each in passes if each.case == "emptied" and is_small]
     later = _Later(
         _flushed(first, flushes, count),
-        [(each, each.early_drop) for each in passes if each.case == "emptied" and is_small],
+        [(each, each.early_drop) for each in emptied if each.early_drop is not None],
         program_s,
         last.before,
     )
@@ -201,11 +202,11 @@ def _divided(
             if size + margin > _CACHE_LEAST:
                 cache = Size(size - margin, size + margin, why)
                 return Sizes(later.combined_with(sure), cache)
-    if not sure and not later.is_known:
+    if not (sure or later.flushed or later.writes):
         return None
-    if back is not None and _rest(first, later.combined_with(sure)).high < _CACHE_MIN:
-        sure.append(buffered(first, last, total))
     buffer = later.combined_with(sure)
+    if back is not None and _rest(first, buffer).high < _CACHE_MIN:
+        buffer = later.combined_with([*sure, buffered(first, last, total)])
     rest = _rest(first, buffer)
     return Sizes(buffer, rest if rest.high >= _CACHE_LEAST else _too_little(first, buffer, rest))
 
@@ -218,14 +219,9 @@ class _Later:
     """
 
     flushed: Size | None
-    writes: list[tuple[WritePass, RateDrop | None]]
+    writes: list[tuple[WritePass, RateDrop]]
     program_s: float | None
     cached: float
-
-    @property
-    def is_known(self) -> bool:
-        """Whether they show anything."""
-        return self.flushed is not None or any(drop for _, drop in self.writes)
 
     def combined_with(self, sure: Sequence[Size]) -> Size:
         """The size by these and by the `sure` intervals."""
@@ -242,9 +238,7 @@ class _Later:
         """What the writes show if an SLC cache took data at the rate `cached`."""
         programs = Programs(self.program_s, cached=cached)
         why = "written before the drop after a flush"
-        sizes = [
-            buffered(each, drop, why, programs) for each, drop in self.writes if drop is not None
-        ]
+        sizes = [buffered(each, drop, why, programs) for each, drop in self.writes]
         return typical(sizes) if sizes else None
 
 
@@ -318,7 +312,7 @@ def _unflushed(first: WritePass, freed: Freed | None, refill: Finding, capacity:
             return Sizes(buffer, _rest(first, buffer))
         if held.high <= _CACHE_MIN or (held.low <= BUFFER_MAX and freed.is_steady):
             why = f"{total}, and as much again after a pause that lets flash program them"
-            whole = combined([held, buffer], None, None)
+            whole = combined([held, buffer])
             found_size = Size(whole.low, whole.high, f"{why}: a buffer that a flush does not empty")
             why = f"{why}: a buffer, not an SLC cache"
             return Sizes(found_size, _gentle_cache(first, found_size, why))
