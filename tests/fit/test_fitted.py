@@ -33,7 +33,7 @@ def test_a_buffer_is_not_corrected_if_the_results_then_fit_worse(
     monkeypatch.setattr(fitted, "cost_on", lambda _o, text: 7.0 + rise * ('"496 KiB"' in text))
     spare = Estimate("ftl.spare", 0.2, 0.18, 0.22, determined=True)
     buffer = Estimate(BUFFER, "496 KiB", "480 KiB", "500 KiB", determined=True)
-    kept_spare, kept = fitted._kept(text, [spare, buffer], [], drop=3.84)
-    assert kept_spare is spare
+    assert fitted._checked(text, spare, [], drop=3.84) is spare
+    kept = fitted._checked(text, buffer, [], drop=3.84)
     assert kept.value == size
     assert (kept.low, kept.high) == ("480 KiB", "500 KiB" if size == "496 KiB" else "512 KiB")

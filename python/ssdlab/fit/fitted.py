@@ -182,9 +182,9 @@ def _estimates_of(
     found = near[0]
     space, start, searched = found.space, found.start, found.keys
     text = enlarge_buffer(_apply_solution(start, space, found.solutions[0], source), source)
-    corrected = corrected_estimates(text, fit_input.others)
     drop = drop_of(found.solutions[0])
-    direct = direct | {one.key: one for one in _kept(text, corrected, objectives, drop)}
+    for one in corrected_estimates(text, fit_input.others):
+        direct = direct | {one.key: _checked(text, one, objectives, drop)}
     if "flash.channels" in searched:
         searched.add(DIES_PER_CHANNEL)
     applied = {key: one for key, one in direct.items() if key not in searched}
@@ -212,26 +212,23 @@ def _estimates_of(
     return text, _with_assumptions(text, parameters, fit_input)
 
 
-def _kept(
-    text: str, corrected: Sequence[Estimate], objectives: Sequence[Objective], drop: float
-) -> Iterator[Estimate]:
-    """The corrected estimates; a buffer stays if the cost of all results would rise by `drop`.
+def _checked(
+    text: str, corrected: Estimate, objectives: Sequence[Objective], drop: float
+) -> Estimate:
+    """The corrected estimate; a buffer stays if the cost of all results would rise by `drop`.
 
     The search fitted all other numbers to the buffer that it had. A little less may not hold the
     pages that all dies program at a time.
     """
-    for one in corrected:
-        known = str(get_value(text, one.key))
-        if one.key == BUFFER and parse_size(str(one.value)) != parse_size(known):
-            changed = cost_on(objectives, set_value(text, one.key, one.value))
-            if changed > cost_on(objectives, text) + drop:
-                low, high = (
-                    pick(known, end, key=parse_size)
-                    for pick, end in ((min, str(one.low)), (max, str(one.high)))
-                )
-                yield replace(one, value=known, low=low, high=high)
-                continue
-        yield one
+    known = str(get_value(text, corrected.key))
+    if corrected.key != BUFFER or parse_size(str(corrected.value)) == parse_size(known):
+        return corrected
+    changed = set_value(text, BUFFER, corrected.value)
+    if cost_on(objectives, changed) <= cost_on(objectives, text) + drop:
+        return corrected
+    low = min(known, str(corrected.low), key=parse_size)
+    high = max(known, str(corrected.high), key=parse_size)
+    return replace(corrected, value=known, low=low, high=high)
 
 
 def _intervals(near: Sequence[_Searched]) -> Iterator[Estimate]:

@@ -49,14 +49,18 @@ _KNOWN: Final = 1.03  # the same by known garbage that agrees
 _FEW: Final = 1.15  # WAF of a first cycle with victims chosen from three / that with others
 _RANDOM: Final = 1.03  # the same if victims are chosen at random
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
-_EMPTIEST: Final = (0.93, 1.06)
+_FROM_ALL: Final = (0.93, 1.06)
 """WAF / the closed form with the hidden flash that takes data, on 389 random drives whose victims
 are chosen neither at random nor from a few."""
 _FLAT: Final = 1.15
 """If victims are chosen at random, WAF and cost are those of the steady state from the start."""
 _READS_MOST: Final = 2.2
 """Cost of a steady write in programs / its WAF, at most, if victims are chosen at random: relocated
-units are read first, and a read takes no longer than a program."""
+units are read first, and a read takes no longer than a program; a tenth for noise."""
+_TOO_SLOW: Final = (
+    "a steady write costs more than a read and a program of each unit that victims chosen at "
+    "random have with that much of it"
+)
 _NO_CHOICE: Final = (
     "no choice of victims has the WAF of the first cycle of collection with that much of it"
 )
@@ -84,8 +88,8 @@ _DIFFERENT: Final = Estimate(
 def hidden_flash(gauged: Gauged) -> Estimate:
     """Bytes that the drive programmed before collection began, up to all hidden flash."""
     found = _hidden_by_gauges(gauged)
-    if found.bracket is not None and _contradicts(gauged, found.bracket):
-        found = Estimate(None, _NO_CHOICE)
+    if found.bracket is not None and (why := _contradiction(gauged, found.bracket)):
+        found = Estimate(None, why)
     return found if found.bracket else _hidden_by_cycle(gauged) or found
 
 
@@ -105,14 +109,14 @@ def _hidden_by_gauges(gauged: Gauged) -> Estimate:
     return found
 
 
-def _contradicts(gauged: Gauged, size: Bracket) -> bool:
-    """Whether no choice of victims has the WAF of the first cycle with that much hidden flash."""
+def _contradiction(gauged: Gauged, size: Bracket) -> str:
+    """Why the drive cannot have as much hidden flash; "" if it can."""
     unit = gauged.unit
     if unit is None or not gauged.has_single_reads:
-        return False
+        return ""
     if gauged.garbage == AT_RANDOM:
         most = _READS_MOST * unit * (1 + gauged.region / size.low)
-        return gauged.direct / gauged.steady > most
+        return _TOO_SLOW if gauged.direct / gauged.steady > most else ""
     found = [each for each in cycles(gauged, by_fall=True) if each.may_be_collection]
     wafs = [each.waf_of(1 / gauged.steady) for each in found]
     least, most = (
@@ -120,9 +124,8 @@ def _contradicts(gauged: Gauged, size: Bracket) -> bool:
         for factor, hidden in zip(BY_POLICY, (size.high, size.low), strict=True)
     )
     low, high = least / _SURE, most * _SURE
-    return bool(wafs) and (
-        all(each.high < low for each in wafs) or all(each.low > high for each in wafs)
-    )
+    is_other = all(each.high < low for each in wafs) or all(each.low > high for each in wafs)
+    return _NO_CHOICE if wafs and is_other else ""
 
 
 def _hidden_by_cycle(gauged: Gauged) -> Estimate | None:
@@ -174,7 +177,7 @@ def hidden_by_waf(gauged: Gauged, waf: Estimate) -> Estimate | None:
         return None
     if not isinstance(gauged.garbage, Garbage) or gauged.writes_cache is not False:
         return None
-    least, most = _EMPTIEST
+    least, most = _FROM_ALL
     value, low, high = waf.bracket
     wafs = [each / gauged.unit for each in (value, high / least, low / most)]
     if min(wafs) <= 1:
