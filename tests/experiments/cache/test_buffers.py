@@ -12,6 +12,7 @@ from ssdlab.experiments.cache.buffers import (
     agreed,
     buffered,
     combined,
+    flushed_bytes,
     typical,
 )
 from ssdlab.experiments.cache.sizes import _before_cache, _Later
@@ -105,6 +106,12 @@ def test_an_slc_cache_may_have_taken_a_part_of_what_was_written() -> None:
     found = buffered(write_pass, drop, "", Programs(cached=2000.0 * MIB))
     assert found.low == pytest.approx(drop.at / 2, rel=1e-3)
     assert found.high == buffered(write_pass, drop, "").high
+
+
+def test_a_flush_takes_as_long_as_programming_the_buffer_with_a_page_of_each_die() -> None:
+    found = flushed_bytes([0.010, 0.011, 0.090], 1000.0 * MIB, 0.001)
+    assert found.low == pytest.approx((11 * (1 - 0.06 / 3**0.5) - 1) / 1.06 * MIB)
+    assert found.high == pytest.approx((11 * (1 + 0.06 / 3**0.5) + 0.5) * 1.06 * MIB)
 
 
 def test_pages_of_an_slc_cache_are_programmed_sooner_than_others() -> None:
