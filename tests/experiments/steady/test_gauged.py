@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ssdlab.analysis.evidence import Evidence
-from ssdlab.experiments.steady.gauged import Gauged, unit_by_size
+from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.stats.steady import Progress
 
 MIB = 2**20
@@ -13,40 +13,15 @@ REGION = 1000.0
 
 
 @pytest.mark.parametrize(
-    ("gains", "unit"),
-    [
-        ((1.0, 1.1, 0.9), 1),
-        ((2.0, 1.0, 1.0), 2),
-        ((2.0, 2.4, 1.1), 4),
-        ((1.75, 1.75, 1.1), 4),
-        ((1.65, 1.65, 1.1), None),  # a map that does not fit into memory
-        ((2.0, 2.0, 2.0), None),  # 8 or more, or each request costs as much
-        ((1.5, 1.3, 1.2), None),  # each request costs something besides its bytes
-        ((1.0, 2.0, 1.0), None),
-    ],
-)
-def test_larger_random_writes_are_faster_up_to_the_mapping_unit(
-    gains: tuple[float, ...], unit: int | None
-) -> None:
-    rate, curves = 10.0, []
-    for gain in gains:
-        rate *= gain
-        # The first part of each write does not count.
-        curves.append(Progress([1.0, 10.0], [20.0, 10 * rate]))
-    assert unit_by_size(10.0, curves) == unit
-    assert unit_by_size(10.0, [*curves[:2], Progress([], [])]) is None
-    assert unit_by_size(0.0, curves) is None
-
-
-@pytest.mark.parametrize(
     ("by_size", "by_order", "unit"),
-    [(4, 4, 4), (4, None, 4), (None, 2, 2), (4, 2, None), (None, None, None)],
+    [(4, 4, 4), (4, None, 4), (None, 2, 2), (4, 2, None), (None, None, 8)],
 )
 def test_a_mapping_unit_counts_unless_the_gauges_contradict_each_other(
     by_size: int | None, by_order: int | None, unit: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Gauged, "_unit_by_size", by_size)
     monkeypatch.setattr(Gauged, "_unit_by_order", by_order)
+    monkeypatch.setattr(Gauged, "_likeliest_unit", 8)
     assert Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0).unit == unit
 
 
@@ -97,3 +72,15 @@ def test_the_cache_is_what_held_most_of_the_fill_and_not_a_buffer_that_seemed_sm
     monkeypatch.setattr(Gauged, "buffer", 4.0 * MIB)
     gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
     assert gauged.cache == pytest.approx(70 * MIB, rel=0.05)
+
+
+@pytest.mark.parametrize(("shows_no_cache", "may_hide"), [(False, True), (True, False)])
+def test_behind_a_slow_link_reads_may_show_that_there_is_no_cache(
+    shows_no_cache: bool, may_hide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {"cache": 0.0, "is_direct_limited": True, "is_rested": True}
+    for name, value in {**values, "fall": None, "large_fall": None}.items():
+        monkeypatch.setattr(Gauged, name, value)
+    monkeypatch.setattr(Gauged, "shows_no_cache", shows_no_cache)
+    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
+    assert gauged.may_hide_cache is may_hide

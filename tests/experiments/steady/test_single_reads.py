@@ -65,6 +65,31 @@ def test_data_that_is_read_faster_than_older_data_after_a_flush_went_to_a_cache(
     assert (gauged.writes_cache, gauged.may_write_cache) == expected
 
 
+@pytest.mark.parametrize(
+    ("rested", "anywhere", "is_shown"),
+    [
+        (TLC, TLC, True),
+        ((*SLC[:4], *TLC), TLC, False),  # the cache holds less than was written
+        (BUFFER, TLC, False),  # it may hide a cache
+        (TLC, tuple(2 * each for each in TLC), False),  # look-ups do, too
+        (None, TLC, False),  # an earlier version
+    ],
+)
+def test_writes_of_a_rested_drive_that_are_read_like_older_data_went_to_no_cache(
+    rested: tuple[float, ...] | None,
+    anywhere: tuple[float, ...],
+    is_shown: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = {"unmapped": BUFFER, "near": TLC, "anywhere": anywhere, "rested": rested or ()}
+    reads = {case: _reads(*each) for case, each in cases.items() if each}
+    steps = [{"case": f"{case} read"} for case in reads]
+    monkeypatch.setattr(Evidence, "steps", lambda _evidence, _kind: steps)
+    monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
+    gauged = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
+    assert gauged.shows_no_cache is is_shown
+
+
 def test_trimmed_blocks_whose_map_is_loaded_first_do_not_hide_a_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -9,12 +9,8 @@ from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
 from ssdlab.experiments.steady import estimates
-from ssdlab.experiments.steady.estimates import (
-    Estimate,
-    hidden_flash,
-    waf_without_map,
-    with_map,
-)
+from ssdlab.experiments.steady.estimate import Estimate
+from ssdlab.experiments.steady.estimates import hidden_flash, waf_without_map, with_map
 from ssdlab.experiments.steady.first_cycle import Cycle
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW
 
@@ -318,6 +314,9 @@ def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPa
     declining = _found(monkeypatch, SURE, **random)
     assert declining.bracket is None
     assert "the rate changed" in declining.why
+    little = _found(monkeypatch, FLAT, garbage=AT_RANDOM, hidden=_hidden(0.029))
+    assert little.bracket is None
+    assert "little flash is hidden" in little.why
 
 
 def _hidden_flash(

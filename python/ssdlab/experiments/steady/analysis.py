@@ -23,11 +23,11 @@ from ssdlab.analysis.write_rounds import (
     rows,
     waf_between,
 )
+from ssdlab.experiments.steady.closed_form import contradiction, hidden_by_waf
+from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.estimates import (
     GAUGES,
     UNIT,
-    Estimate,
-    hidden_by_waf,
     hidden_flash,
     reportable,
     waf_without_map,
@@ -45,7 +45,6 @@ KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 _FALL_WITHIN: Final = 2.0  # regions: no drive hides more than twice its visible flash
 _RESERVE: Final = "; the upper bound adds the blocks that garbage collection keeps in reserve"
-_NOT_STEADY: Final = Estimate(None, "the rate is not steady")
 
 
 @dataclass(frozen=True)
@@ -195,10 +194,12 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
         reason = "the gauges need trim"
     is_shown = gauged.is_complete and isinstance(gauged.garbage, Garbage)
     hidden = Estimate(None, reason) if reason and not is_shown else hidden_flash(gauged)
-    without_map = waf_without_map(gauged, hidden) if part.verdict.steady else _NOT_STEADY
+    without_map = waf_without_map(gauged, hidden)
     reserve = _RESERVE
     if hidden.bracket is None and (by_waf := hidden_by_waf(gauged, without_map)):
         hidden, reserve = by_waf, ""
+    elif why := contradiction(gauged, hidden, without_map):
+        hidden = Estimate(None, why)
     curve = _finding(with_map(gauged, without_map), "")
     findings = {
         "waf": _counted_waf(evidence, part) or curve,

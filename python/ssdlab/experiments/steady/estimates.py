@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ssdlab.analysis.write_amplification import (
     BY_POLICY,
     Bracket,
-    alpha_from_waf,
     waf_from_alpha,
 )
+from ssdlab.experiments.steady.closed_form import RANDOM, is_little, waf_by_hidden
+from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between, narrow
 from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
@@ -25,8 +25,6 @@ from ssdlab.experiments.steady.write_costs import CACHED, waf_by_costs
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
-WIDEST: Final = 1.5
-"""High / low of the widest interval that counts as an estimate."""
 _RESERVE: Final = 1.15
 _RESERVE_BORROWED: Final = 1.4
 """Hidden flash / the part that is seen to take data, at most. Collection keeps some superblocks
@@ -38,20 +36,14 @@ UNIT: Final = (
     "the rates of large writes, of writes in order and of writes at random do not show how many "
     "mapping units a write takes up"
 )
-_HELD: Final = "the write buffer or an SLC cache may have held as much"
-_SPARE_LEAST: Final = 0.03
-"""Hidden / visible flash that is reported, at least. Of less, the reserve may be a large part: some
-superblocks of any size."""
+_SPARE_LEAST: Final = 0.01
+"""Hidden / visible flash that is reported, at least: less may be a superblock or two."""
 _SURE: Final = 1.05  # factor of the bounds of WAF if the cost declines as in a first cycle
 _LIKELY: Final = 1.07  # the same if it may do so
 _BY_COSTS: Final = "what a steady write costs, relative to programs and reads"
 _KNOWN: Final = 1.03  # the same by known garbage that agrees
 _FEW: Final = 1.15  # WAF of a first cycle with victims chosen from three / that with others
-_RANDOM: Final = 1.03  # the same if victims are chosen at random
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
-_FROM_ALL: Final = (0.93, 1.06)
-"""WAF / the closed form with the hidden flash that takes data, on 389 random drives whose victims
-are chosen neither at random nor from a few."""
 _FLAT: Final = 1.15
 """If victims are chosen at random, WAF and cost are those of the steady state from the start."""
 _READS_MOST: Final = 2.2
@@ -72,14 +64,6 @@ _UNLIKE: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """An interval with its value, or `None` and the reason."""
-
-    bracket: Bracket | None
-    why: str
-
-
 _DIFFERENT: Final = Estimate(
     None, "the first cycle of collection and the costs of programs and reads show different values"
 )
@@ -97,8 +81,6 @@ def _hidden_by_gauges(gauged: Gauged) -> Estimate:
     garbage = gauged.garbage
     if not isinstance(garbage, Garbage):
         return _hidden_by_fall(gauged)
-    if same(garbage.hidden.value, gauged.held):
-        return Estimate(None, _HELD)
     why = _fell("on trimmed flash", garbage.alone, garbage.rate)
     found = _estimate(garbage.hidden, Bracket(0, 0, gauged.unseen_buffer), _RESERVE, why)
     if found.bracket is None:
@@ -165,26 +147,6 @@ def _agrees(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:
         min(each.low for each in bounds) < factor * most * _SURE
         and max(each.high for each in bounds) > BY_POLICY[0] * least / _SURE
     )
-
-
-def hidden_by_waf(gauged: Gauged, waf: Estimate) -> Estimate | None:
-    """Hidden flash by WAF without writes of the map; None if that does not show it.
-
-    Known garbage shows that victims are neither chosen at random nor from a few: with uniform
-    writes all other choices of them have about the same WAF.
-    """
-    if waf.bracket is None or gauged.unit is None:
-        return None
-    if not isinstance(gauged.garbage, Garbage) or gauged.writes_cache is not False:
-        return None
-    least, most = _FROM_ALL
-    value, low, high = waf.bracket
-    wafs = [each / gauged.unit for each in (value, high / least, low / most)]
-    if min(wafs) <= 1:
-        return None
-    sizes = Bracket(*(gauged.region * (alpha_from_waf(each) - 1) for each in wafs))
-    found = _estimate(sizes, Bracket(0, 0, 0), 1.0, f"a WAF of {value:.3g} shows that")
-    return found if found.bracket else None
 
 
 def reportable(hidden: Estimate, region: float) -> Estimate:
@@ -274,23 +236,29 @@ def waf_without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
     """WAF from the cost of a steady write, without writes of the map.
 
     Its cost relative to the first cycle of collection, and to that of programs and reads, each give
-    an interval. Both must agree.
+    an interval. Both must agree. If that does not show WAF, the hidden flash may.
     """
     if not gauged.is_complete or not gauged.has_single_reads:
         return Estimate(None, GAUGES)
     if gauged.is_steady_limited:
         return Estimate(None, "the link, the host or the controller may limit the steady rate")
-    by_costs, found = waf_by_costs(gauged), _relative(gauged, hidden)
+    by_costs = waf_by_costs(gauged)
+    measured = _by_costs(gauged, hidden, by_costs)
+    return measured if measured.bracket else waf_by_hidden(gauged, hidden, by_costs) or measured
+
+
+def _by_costs(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Estimate:
+    found = _relative(gauged, hidden)
     if by_costs is None:
         return found
     if found.bracket is None or gauged.garbage == FROM_FEW:
-        differs, both = _differs(gauged, by_costs), _narrow(_centred(gauged, by_costs), _BY_COSTS)
+        differs, both = _differs(gauged, by_costs), narrow(_centred(gauged, by_costs), _BY_COSTS)
         return _DIFFERENT if differs else both
     low, high = max(found.bracket.low, by_costs.low), min(found.bracket.high, by_costs.high)
     if low > high:
         return _DIFFERENT
     is_same = found.bracket[1:] == (low, high)
-    return found if is_same else Estimate(_centred(gauged, _between(low, high)), found.why)
+    return found if is_same else Estimate(_centred(gauged, between(low, high)), found.why)
 
 
 def _differs(gauged: Gauged, by_costs: Bracket) -> bool:
@@ -300,14 +268,6 @@ def _differs(gauged: Gauged, by_costs: Bracket) -> bool:
     return bool(bounds) and not any(
         each.low / _LIKELY < by_costs.high and by_costs.low < each.high * _FEW for each in bounds
     )
-
-
-def _narrow(bracket: Bracket, why: str) -> Estimate:
-    """The estimate, unless it is too wide."""
-    _, low, high = bracket
-    if high > WIDEST * low:
-        return Estimate(None, f"too uncertain: {low:.3g} to {high:.3g}")
-    return Estimate(bracket, why)
 
 
 def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
@@ -343,7 +303,7 @@ def _sure(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket:
     """WAF by cycles in which the cost declines as WAF does."""
     low = max(1.0, min(each.least for each in bounds) / _SURE)
     high = max(each.high for each in bounds) * _SURE
-    return _centred(gauged, _between(low, high))
+    return _centred(gauged, between(low, high))
 
 
 def _centred(gauged: Gauged, within: Bracket) -> Bracket:
@@ -357,10 +317,6 @@ def _centred(gauged: Gauged, within: Bracket) -> Bracket:
     return within._replace(value=known) if within.low <= known <= within.high else within
 
 
-def _between(low: float, high: float) -> Bracket:
-    return Bracket(math.sqrt(low * high), low, high)
-
-
 def _agreed(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket | None:
     """WAF by cycles that are not certain; None if known garbage disagrees."""
     low = max(1.0, min(each.low for each in bounds) / _LIKELY)
@@ -370,11 +326,11 @@ def _agreed(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket | None:
         known = _waf_by(gauged, gauged.garbage)
         if known * _LIKELY < least or known > high * _LIKELY:
             return None
-        both = _between(min(low, known / _KNOWN), max(high, known * _KNOWN))
+        both = between(min(low, known / _KNOWN), max(high, known * _KNOWN))
         return _centred(gauged, both)
     if gauged.garbage == FROM_FEW:
         return _of_few(gauged, low, high)
-    return None if gauged.may_write_cache or gauged.misses_map else _between(least, high)
+    return None if gauged.may_write_cache or gauged.misses_map else between(least, high)
 
 
 def _of_few(gauged: Gauged, low: float, high: float) -> Bracket | None:
@@ -386,7 +342,7 @@ def _of_few(gauged: Gauged, low: float, high: float) -> Bracket | None:
     if gauged.is_direct_limited:
         return None
     most, ratio = _FEW * high, _KNOWN * gauged.direct / gauged.steady
-    return _between(low, most if gauged.may_borrow or ratio < low else min(most, ratio))
+    return between(low, most if gauged.may_borrow or ratio < low else min(most, ratio))
 
 
 def _with_cache(gauged: Gauged, found: Bracket, why: str) -> Estimate:
@@ -396,7 +352,7 @@ def _with_cache(gauged: Gauged, found: Bracket, why: str) -> Estimate:
         high += gauged.unit or 1
     if gauged.writes_cache:
         low += CACHED * (gauged.unit or 1)
-    return _narrow(found if found[1:] == (low, high) else _between(low, high), why)
+    return narrow(found if found[1:] == (low, high) else between(low, high), why)
 
 
 def with_map(gauged: Gauged, found: Estimate) -> Estimate:
@@ -409,7 +365,7 @@ def with_map(gauged: Gauged, found: Estimate) -> Estimate:
     _, low, high = found.bracket
     low += 0.0 if misses is None else max(0.0, misses.low) * min(gauged.units)
     high = max(high, _SURE / gauged.steady / program + gauged.may_write_cache * max(gauged.units))
-    return _narrow(_between(low, high), found.why)
+    return narrow(between(low, high), found.why)
 
 
 def _program_s(gauged: Gauged) -> float | None:
@@ -426,6 +382,8 @@ def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
     """WAF if victims are chosen at random: as many of their units are valid as of all flash."""
     if hidden.bracket is None or gauged.unit is None:
         return Estimate(None, "victims are chosen at random, and the hidden flash is not known")
+    if is_little(gauged, hidden.bracket):
+        return Estimate(None, "victims are chosen at random, and little flash is hidden")
     if not any(_is_flat(cycle) for cycle in cycles(gauged, by_fall=True)):
         return Estimate(None, "victims are chosen at random, but the rate changed after the fall")
     most, least = (
@@ -433,7 +391,7 @@ def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
         for size in (hidden.bracket.low, hidden.bracket.high)
     )
     why = "victims are chosen at random: as many of their units are valid as of all flash"
-    return _with_cache(gauged, _between(least / _RANDOM, most * _RANDOM), why)
+    return _with_cache(gauged, between(least / RANDOM, most * RANDOM), why)
 
 
 def _is_flat(cycle: Cycle) -> bool:

@@ -28,6 +28,7 @@ from ssdlab.stats.steady import Progress
 STREAMS: Final = 8
 AT_RANDOM: Final = "victims are chosen at random, so that the valid share of one is not known"
 FROM_FEW: Final = "victims are chosen from a few, so that the valid share of one is not known"
+NOT_MEASURED: Final = "the gauges need random writes to a whole drive that can be trimmed"
 _CONTRAST: Final = 1.2
 _CONTRAST_BY_WAF: Final = 0.4
 """Where collection begins the rate falls by the first factor, at least, and by this share of WAF:
@@ -47,7 +48,7 @@ _SPREAD: Final = 0.03  # of that rate
 _CHOSEN: Final = (0.85, 0.5)
 """If the rate falls below the first share before any block is written twice, victims are chosen
 from a few superblocks; below the second, at random."""
-_LATE: Final = (0.85, 0.97)  # of the writes of each block
+LATE: Final = (0.85, 0.97)  # of the writes of each block
 _END: Final = 0.97  # of a part: at its end the drive may wait until its buffer is empty
 _PLATEAU: Final = (0.67, _END)  # of the part in which collection begins
 _PLATEAU_NEXT: Final = (0.3, _END)  # of the part after it, if it begins late
@@ -133,14 +134,19 @@ def known_garbage(evidence: Evidence, buffer: float) -> Garbage | str:
     once = progress(evidence, steps)
     parts = _parts(evidence)
     if not once.written or not parts:
-        return "the gauges need random writes to a whole drive that can be trimmed"
+        return NOT_MEASURED
     alone = settled(once)
-    late = rate_between(once, *(share * once.written for share in _LATE)) / alone
+    late = late_rate(once)
     if late < _CHOSEN[1]:
         return AT_RANDOM
     if late < _CHOSEN[0]:
         return FROM_FEW
     return _found(parts, alone, buffer)
+
+
+def late_rate(once: Progress) -> float:
+    """The rate at the end of `once` / that before any full superblock is collected."""
+    return rate_between(once, *(share * once.written for share in LATE)) / settled(once)
 
 
 def _parts(evidence: Evidence) -> list[_Part]:

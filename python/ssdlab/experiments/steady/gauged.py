@@ -10,13 +10,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Final
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.analysis.write_rounds import intervals, progress
 from ssdlab.experiments.steady.garbage import Garbage, known_garbage
+from ssdlab.experiments.steady.mapping_unit import (
+    TWICE,
+    UNITS,
+    likeliest_unit,
+    rate_of_larger,
+    unit_by_size,
+)
 from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, rate_between, same, settled
 from ssdlab.experiments.steady.single_reads import SingleReads, single_reads
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
@@ -24,18 +30,12 @@ from ssdlab.stats.steady import Progress
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
-UNITS: Final = (1, 2, 4, 8, 16)
-"""Mapping unit / block size, if the unit is larger."""
 LIMITED: Final = 0.85
 """A rate above this share of the fastest one may be that of the link, the host or the controller,
 and does not show what the flash does."""
 _PLAIN: Final = 1.4
 """Writes at random / large ones in cost, if the unit is not larger: a map costs something, and a
 small superblock of large blocks is emptier when it is collected."""
-_FILLED: Final = 0.2  # of larger writes: from there on their rate counts
-_TWICE: Final = 1.7
-_ONCE: Final = 1.3
-"""Gains of a block of twice the size: at least within a mapping unit, at most beyond it."""
 _BUFFER_UNSEEN: Final = 64 * MIB
 """What a buffer may hold of the writes of a link that never fills it."""
 _MISSES: Final = 1.07  # latency of reads anywhere / of those near each other, at least
@@ -57,25 +57,6 @@ _CACHED: Final = 2.3
 """Random writes of a rested drive that are faster than the direct rate by this factor go to a
 cache."""
 _CACHE_LEAST: Final = 1.5  # times the buffer: what takes more than that is a cache
-
-
-def unit_by_size(steady: float, curves: Sequence[Progress]) -> int | None:
-    """Mapping unit / block size, by the rates of random writes in steady state; None if unclear.
-
-    `steady` is the rate in blocks, `curves` are those of 2, 4 and 8 times the size. A block smaller
-    than the mapping unit takes up a whole one. So in bytes, a block of twice the size is twice as
-    fast up to the mapping unit, and about as fast from there on. What costs as much for each
-    request, as a map does, makes all larger blocks faster.
-    """
-    if not steady or not all(curve.written for curve in curves):
-        return None
-    rates = [steady, *(rate_between(c, _FILLED * c.written, c.written) for c in curves)]
-    gains = [larger / smaller for smaller, larger in pairwise(rates)]
-    for doubled in range(len(gains)):
-        within, beyond = gains[:doubled], gains[doubled:]
-        if all(gain > _TWICE for gain in within) and all(gain < _ONCE for gain in beyond):
-            return UNITS[doubled]
-    return None
 
 
 @dataclass(frozen=True)
@@ -171,7 +152,7 @@ class Gauged:
     def unit(self) -> int | None:
         """Mapping unit / block size; 1 if the unit is not larger, None if unclear."""
         one, other = self._unit_by_size, self._unit_by_order
-        return None if one and other and one != other else one or other
+        return None if one and other and one != other else one or other or self._likeliest_unit
 
     @property
     def units(self) -> Sequence[int]:
@@ -183,6 +164,24 @@ class Gauged:
         curves = [self.curve(f"size {factor}") for factor in FACTORS]
         return None if self.is_steady_limited else unit_by_size(self.steady, curves)
 
+    @property
+    def _likeliest_unit(self) -> int | None:
+        """`unit`, by all of these rates together."""
+        curves = [self.curve(f"size {factor}") for factor in FACTORS]
+        large = self.curve("large")
+        if self.is_steady_limited or not self.has_single_reads:
+            return None
+        if not all(each.written for each in (*curves, large)):
+            return None
+        rates = [self.steady, *map(rate_of_larger, curves)]
+        costs = [self.cost_at_random(unit) for unit in UNITS]
+        return likeliest_unit(rates, costs, self._blocks("large"), misses_map=self.misses_map)
+
+    def _blocks(self, case: str) -> int:
+        """Blocks of the rounds in a write of a gauge."""
+        sizes = (s["block_bytes"] for s in self.evidence.steps("gauge") if s["case"] == case)
+        return int(next(sizes) / self.block)
+
     def _is_larger_by_size(self, unit: int) -> bool:
         """Whether the gain of random writes of twice these blocks shows that the unit is larger.
 
@@ -192,13 +191,12 @@ class Gauged:
             return False
         if self.is_steady_limited or self.misses_map:
             return False
-        return self._rate_of_size(2 * unit) > _TWICE * self._rate_of_size(unit)
+        return self._rate_of_size(2 * unit) > TWICE * self._rate_of_size(unit)
 
     def _rate_of_size(self, blocks: int) -> float:
         if blocks == 1:
             return self.steady
-        curve = self.curve(f"size {blocks}")
-        return rate_between(curve, _FILLED * curve.written, curve.written)
+        return rate_of_larger(self.curve(f"size {blocks}"))
 
     @property
     def _unit_by_order(self) -> int | None:
@@ -276,14 +274,27 @@ class Gauged:
 
     @cached_property
     def writes_cache(self) -> bool | None:
-        """Whether steady writes also go to an SLC cache; None if reads do not show it.
+        """Whether steady writes also go to an SLC cache; None if reads do not show it."""
+        return self._is_in_cache("recent")
 
-        They do if some of the data that was just written and flushed is read faster than older
-        data, but not as fast as trimmed blocks, which take no time in flash: a drive that ignores a
-        flush still has it in its buffer. If all of it is read at the same speed, unlike older data,
-        it may be in a cache whose reads are slow.
+    @cached_property
+    def shows_no_cache(self) -> bool:
+        """Whether reads show that no SLC cache took the writes of a rested drive.
+
+        Reads that first load a part of the map do not: they are slower than those near each other.
         """
-        unmapped, recent, near = map(self._single_reads, ("unmapped", "recent", "near"))
+        if not any(step["case"] == "rested read" for step in self.evidence.steps("gauge")):
+            return False
+        return not self.misses_map and self._is_in_cache("rested") is False
+
+    def _is_in_cache(self, case: str) -> bool | None:
+        """Whether data is in an SLC cache that was just written and flushed; None if unclear.
+
+        It is if some of it is read faster than older data, but not as fast as trimmed blocks, which
+        take no time in flash: a drive that ignores a flush still has it in its buffer. If all of it
+        is read at the same speed, unlike older data, it may be in a cache whose reads are slow.
+        """
+        unmapped, recent, near = map(self._single_reads, ("unmapped", case, "near"))
         without_flash = _NO_FLASH * unmapped.quantile(_FAST if self.misses_map else _SLOW)
         fast, slow = near.quantile(_FAST), near.quantile(_SLOW)
         if recent.share_between(without_flash, _IN_CACHE * fast) > _SOME:
@@ -355,7 +366,7 @@ class Gauged:
         rest show a cache: it is still full, so that they use up the hidden flash earlier.
         """
         fall, rounds = self.large_fall, self.fall
-        if self.cache:
+        if self.cache or self.shows_no_cache:
             return False
         if self.is_direct_limited or not self.is_rested:
             is_same = fall and rounds and same(fall.at, (self.unit or 1) * rounds.at)

@@ -9,8 +9,9 @@ If the link limits large writes, no rate shows whether an SLC cache takes them. 
 not rest before these writes: a cache would still be full, and the hidden flash be used up earlier
 than by the rounds, which follow a rest.
 
-Last comes known garbage (garbage.py): parts of the region in turn, then some of them trimmed and
-written again.
+Then comes known garbage (garbage.py): parts of the region in turn, then some of them trimmed and
+written again. Behind such a link the region is last trimmed and filled once more, and single reads
+of what is written after a rest show whether an SLC cache took it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import Any, Final
 
 import msgspec
 
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.analysis.write_rounds import intervals, joined
 from ssdlab.device import Job, Outcome, Strided
 from ssdlab.experiments.steady.garbage import STREAMS
-from ssdlab.experiments.steady.gauged import LIMITED, UNITS, unit_by_size
+from ssdlab.experiments.steady.gauged import LIMITED, Gauged
 from ssdlab.experiments.steady.plan import (
     BLOCK,
     BLOCK_MAX,
@@ -34,18 +37,19 @@ from ssdlab.experiments.steady.plan import (
     Plan,
     interval_us,
 )
-from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, settled
+from ssdlab.experiments.steady.rates import FACTORS, fastest_of, settled
 from ssdlab.runner.session import RunSession, Step
-from ssdlab.stats.steady import Progress
+from ssdlab.stats.steady import Progress, Verdict
 from ssdlab.units import format_size
 
 READ_DEPTH: Final = 256
 _NEAR: Final = 4 * MIB
 """An area whose map fits into the memory of any drive."""
 _SINGLE_READS: Final = 512
+SINGLE: Final = "gauge: reads, one at a time"
 LARGE_BLOCK: Final = 64 * KIB
 """A multiple of the mapping unit of any drive that takes blocks of 4 KiB."""
-_UNITS: Final = UNITS[:3]
+_UNIT_MOST: Final = 4
 """Mapping units of blocks of 4 KiB are rarely above 16 KiB. If they are smaller than taken, victims
 have the same share of valid units, in longer runs."""
 _FINE_US: Final = 200  # a small buffer is full within a millisecond
@@ -53,10 +57,10 @@ _RATE: Final = 2e9  # bytes per second: about that of a fast drive
 _FILL_RATE: Final = 10e9  # bytes per second: faster than any fill, so that its intervals are enough
 
 
-def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, unit: int | None) -> None:
+def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, rounds: Verdict) -> None:
     """Runs the gauges on a region in steady state that can be trimmed.
 
-    `fresh` is its first fill, `unit` the result of `measure_unit`.
+    `fresh` is its first fill, `rounds` the verdict on its rounds.
     """
     large = max(LARGE_BLOCK, plan.block)
     recent = _job(plan, "recent", plan.block, pattern="sequential")
@@ -76,28 +80,35 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, unit: int | 
     trim(session, plan, 0, "gauge")
     _single_reads(session, plan, "unmapped", 0, plan.region)
     ordered = _job(plan, "ordered", plan.block, pattern="sequential")
-    small = _run(session, "ordered", "writes in order on trimmed flash", ordered, plan.settle_s)
+    _run(session, "ordered", "writes in order on trimmed flash", ordered, plan.settle_s)
     trim(session, plan, 0, "gauge")
     filled = _run(session, "fill", "large writes in order", fill(plan, 0.0))
-    _reads(session, plan, "read", 0.0 if _is_limited(filled, fresh, burst) else plan.settle_s)
+    is_limited = _is_limited(filled, fresh, burst)
+    _reads(session, plan, "read", 0.0 if is_limited else plan.settle_s)
     session.target.check_uncached()
     _run(session, "large", "large writes at random", _job(plan, "large", large))
-    _collect_known(session, plan, unit or _units(small, filled))
+    _collect_known(session, plan, _unit(session, plan, rounds) or _UNIT_MOST)
+    if is_limited and plan.block == BLOCK:
+        _read_back(session, plan)
 
 
-def measure_unit(session: RunSession, plan: Plan, steady: float) -> int | None:
-    """Blocks in a mapping unit, by random writes of larger blocks; None if they do not show it.
-
-    They follow the rounds, whose last rate was `steady` in bytes/s, while the write buffer is full.
-    """
-    curves = []
+def measure_larger(session: RunSession, plan: Plan) -> None:
+    """Random writes of larger blocks, which follow the rounds while the write buffer is full."""
     for factor in FACTORS:
         case, block = f"size {factor}", factor * plan.block
-        if case not in plan.gauge_bytes:
-            return None
-        step = Step("gauge", f"gauge: random writes of {format_size(block)}", "random", case=case)
-        curves.append(Progress(*session.run(step, _job(plan, case, block)).columns()))
-    return unit_by_size(steady, curves)
+        if case in plan.gauge_bytes:
+            label = f"gauge: random writes of {format_size(block)}"
+            session.run(Step("gauge", label, "random", case=case), _job(plan, case, block))
+
+
+def _unit(session: RunSession, plan: Plan, rounds: Verdict) -> int | None:
+    """Blocks in a mapping unit, by all gauges so far; None if they do not show it."""
+    tables, parameters = session.recording.tables(), plan.parameters()
+    evidence = Evidence(tables, parameters, virtual=session.target.is_virtual)
+    curve = joined([intervals(evidence, step) for step in evidence.steps("round")])
+    if rounds.mean is None:
+        return None
+    return Gauged(evidence, plan.region, curve, rounds.mean).unit
 
 
 def _collect_known(session: RunSession, plan: Plan, units: int) -> None:
@@ -124,10 +135,22 @@ def _collect_known(session: RunSession, plan: Plan, units: int) -> None:
         session.flush(0)
 
 
-def _units(small: Outcome, large: Outcome) -> int:
-    """Blocks in a mapping unit, or more if something else limits small writes in order."""
-    slow, fast = (settled(Progress(*outcome.columns())) for outcome in (small, large))
-    return next((units for units in _UNITS if fast < SAME * units * slow), _UNITS[-1])
+def _read_back(session: RunSession, plan: Plan) -> None:
+    """Writes at random on a drive in the state before the rounds, and single reads of them.
+
+    The first half of the writes is read, in the same order; the second leaves no room for it in a
+    buffer. An SLC cache that the rest has emptied takes them, and is read faster.
+    """
+    trim(session, plan, 0, "gauge")
+    label = "gauge: large writes in order"
+    session.run(Step("gauge", label, "fill", case="fill again"), fill(plan, 0.0))
+    session.flush(0)
+    written = _job(plan, "rested", BLOCK)
+    label = "gauge: writes that are then read"
+    session.run(Step("gauge", label, "random", case="rested", rest_s=plan.settle_s), written)
+    size = written.amount_bytes // 2
+    read = msgspec.structs.replace(written, op="read", queue_depth=1, amount_bytes=size)
+    session.run(Step("gauge", SINGLE, "read", case="rested read"), read)
 
 
 def _reads(session: RunSession, plan: Plan, case: str, rest_s: float = 0.0) -> None:
@@ -150,7 +173,7 @@ def _single_reads(session: RunSession, plan: Plan, case: str, start: int, size: 
         amount_bytes=_SINGLE_READS * BLOCK,
         seed=plan.seed,
     )
-    session.run(Step("gauge", "gauge: reads, one at a time", "read", case=f"{case} read"), job)
+    session.run(Step("gauge", SINGLE, "read", case=f"{case} read"), job)
 
 
 def _job(plan: Plan, case: str, block: int, **changes: Any) -> Job:

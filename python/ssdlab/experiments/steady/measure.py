@@ -11,12 +11,12 @@ of spare area.
 from __future__ import annotations
 
 from ssdlab.device import Job, Outcome
-from ssdlab.experiments.steady.gauges import fill, measure_gauges, measure_unit, trim
+from ssdlab.experiments.steady.gauges import fill, measure_gauges, measure_larger, trim
 from ssdlab.experiments.steady.plan import MIB, Plan, interval_us, pattern_of, plan
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.runner.slc_limit import slc_limit
 from ssdlab.runner.write_counters import WriteCounters
-from ssdlab.stats.steady import SteadyMonitor
+from ssdlab.stats.steady import SteadyMonitor, Verdict
 from ssdlab.units import format_size
 
 __all__ = ["Plan", "measure", "plan"]
@@ -33,12 +33,13 @@ def measure(session: RunSession, plan: Plan) -> None:
     trims = _can_trim(session, plan)
     for stage in range(len(plan.shares)):
         filled = _fill(session, plan, stage, trims=trims)
-        rate = _rounds(session, plan, stage, filled)
+        verdict = _rounds(session, plan, stage, filled)
         has_gauges = stage == 0 and trims and plan.gauges
-        unit = measure_unit(session, plan, rate) if has_gauges else None
+        if has_gauges:
+            measure_larger(session, plan)
         session.flush(stage)
         if has_gauges:
-            measure_gauges(session, plan, filled, unit)
+            measure_gauges(session, plan, filled, verdict)
         session.expect({**session.forecast.remaining, "random": _remaining_bytes(plan, stage)})
 
 
@@ -80,8 +81,8 @@ def _fill(session: RunSession, plan: Plan, stage: int, *, trims: bool) -> Outcom
     return outcome
 
 
-def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> float:
-    """Writes rounds until the rate is steady; returns the last rate in bytes/s."""
+def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> Verdict:
+    """Writes rounds until the rate is steady."""
     share = plan.shares[stage]
     rule = plan.rule(share)
     watch, counters = SteadyMonitor(rule), WriteCounters(session)
@@ -99,7 +100,7 @@ def _rounds(session: RunSession, plan: Plan, stage: int, filled: Outcome) -> flo
             watch.add(length, amount)
         if plan.drive_writes is None and watch.verdict().steady:
             break
-    return watch.verdict().mean or 0.0
+    return watch.verdict()
 
 
 def _round(plan: Plan, stage: int, number: int, interval_us: int) -> Job:

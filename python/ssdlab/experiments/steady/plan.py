@@ -51,6 +51,8 @@ READS: Final = 0.05
 SIZES: Final = 0.05
 BURST: Final = 1 / 8
 BURST_MAX: Final = 512 * MIB  # more than any write buffer holds
+RESTED: Final = 1 / 16
+RESTED_MAX: Final = 128 * MIB  # twice what most buffers hold, and a page of each type in all dies
 _INTERVALS: Final = 512  # per round, approximately
 _PATTERNS: Final = "random, sequential or zipf:THETA"
 
@@ -153,10 +155,11 @@ class Plan:
         if not self.gauges:
             return {}
         shares = {"drain": READS, "read": READS, "ordered": ORDERED, "fill": 1.0, "large": 1.0}
-        shares |= {"once": 1.0, "again": KNOWN[-1]}
+        shares |= {"once": 1.0, "again": KNOWN[-1], "fill again": 1.0}
         if FACTORS[-1] * self.block <= BLOCK_MAX:  # larger blocks are no part of a mapping unit
             shares |= {f"size {factor}": SIZES for factor in FACTORS}
         shares |= {"burst": min(BURST, BURST_MAX / self.region), "recent": MIB / self.region}
+        shares["rested"] = min(RESTED, RESTED_MAX / self.region)
         return {
             case: max(MIB, round(share * self.region)) // BLOCK_MAX * BLOCK_MAX
             for case, share in shares.items()
@@ -164,8 +167,8 @@ class Plan:
 
     @property
     def gauge_trim_bytes(self) -> int:
-        """Bytes that the gauges trim: the region before three of them, then the known garbage."""
-        return 3 * self.region + self.gauge_bytes["again"] if self.gauges else 0
+        """Bytes that the gauges trim, at most: the region four times, and the known garbage."""
+        return 4 * self.region + self.gauge_bytes["again"] if self.gauges else 0
 
     @property
     def write_bytes(self) -> int:
@@ -201,7 +204,7 @@ class Plan:
             "fill": fill,
             "random": float(self.write_bytes) - fill,
             "trim": fill + self.gauge_trim_bytes,
-            "rest": self.settle_s * (len(self.shares) + 2 * self.gauges),
+            "rest": self.settle_s * (len(self.shares) + 3 * self.gauges),
         }
 
 

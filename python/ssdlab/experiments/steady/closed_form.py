@@ -1,0 +1,175 @@
+"""Hidden flash by WAF, and WAF by hidden flash, in steady state.
+
+With uniform random writes, the closed form relates them, whatever the policy that finds emptier
+victims than others. If victims are chosen at random, WAF is all flash / hidden flash. If they are
+chosen from a few, WAF depends on how many these are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from ssdlab.analysis.write_amplification import (
+    BY_POLICY,
+    Bracket,
+    alpha_from_waf,
+    waf_from_alpha,
+)
+from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between, narrow
+from ssdlab.experiments.steady.first_cycle import cycles
+from ssdlab.experiments.steady.garbage import (
+    AT_RANDOM,
+    FROM_FEW,
+    LATE,
+    NOT_MEASURED,
+    Garbage,
+    late_rate,
+)
+from ssdlab.experiments.steady.gauged import Gauged
+from ssdlab.experiments.steady.write_costs import CACHED
+from ssdlab.units import format_size
+
+RANDOM: Final = 1.03
+"""WAF / all flash / hidden flash, if victims are chosen at random: the factor of the bounds."""
+_FROM_ALL: Final = (0.93, 1.06)
+"""WAF / the closed form with the hidden flash that takes data, on 389 random drives whose victims
+are chosen neither at random nor from a few."""
+_LEAST: Final = 0.03
+"""Hidden / visible flash that shows WAF, at least."""
+_MANY: Final = 5.0  # choices from which on WAF is almost that of a choice from all
+_OF_MANY: Final = 1.1  # its WAF / the closed form, at most
+_OVERLAP: Final = 1 / 3
+_SURE: Final = 1.05  # factor of the bounds of WAF by a first cycle
+
+
+def hidden_by_waf(gauged: Gauged, waf: Estimate) -> Estimate | None:
+    """Hidden flash by WAF without writes of the map; None if that does not show it.
+
+    What known garbage shows must agree, and narrows it.
+    """
+    if waf.bracket is None or gauged.unit is None or gauged.may_write_cache:
+        return None
+    if waf.bracket.low <= gauged.unit:
+        return None
+    value, low, high = (each / gauged.unit for each in waf.bracket)
+    factors = _of_closed_form(gauged, gauged.region * (alpha_from_waf(value) - 1))
+    if factors is None or low <= factors[1]:
+        return None
+    wafs = value, high / factors[0], low / factors[1]
+    sizes = Bracket(*(gauged.region * (alpha_from_waf(each) - 1) for each in wafs))
+    if isinstance(gauged.garbage, Garbage):
+        _, low, high = gauged.garbage.hidden
+        if not low <= sizes.value <= high:
+            return None
+        sizes = sizes._replace(low=max(low, sizes.low), high=min(high, sizes.high))
+    if sizes.high > WIDEST * sizes.low:
+        return None
+    return Estimate(sizes, f"a WAF of {waf.bracket.value:.3g} shows that")
+
+
+def _of_closed_form(gauged: Gauged, hidden: float) -> tuple[float, float] | None:
+    """The bounds of WAF / the closed form with this much hidden flash; None if it does not hold."""
+    if gauged.garbage in {AT_RANDOM, NOT_MEASURED}:
+        return None
+    if gauged.garbage != FROM_FEW:
+        return _FROM_ALL
+    return (_FROM_ALL[0], _OF_MANY) if choices_least(gauged, hidden) >= _MANY else None
+
+
+def choices_least(gauged: Gauged, hidden: float) -> float:
+    """From how many superblocks a victim is the emptiest, at least; 0 if that is not known.
+
+    `hidden` is the hidden flash in bytes. While the trimmed region is written once, a victim is
+    full if all choices are superblocks that were written since, and empty otherwise. A full one
+    takes as many programs as it makes room for, so that the rate falls by the share of full ones,
+    or by more, as they are read first.
+    """
+    if gauged.is_direct_limited:
+        return 0.0
+    full = 1 - late_rate(gauged.curve("once"))
+    written = sum(LATE) / 2 * gauged.region / (gauged.region + hidden)
+    return math.log(full) / math.log(written)
+
+
+def contradiction(gauged: Gauged, hidden: Estimate, waf: Estimate) -> str:
+    """Why hidden flash and WAF without writes of the map cannot both be right; "" if they can."""
+    if hidden.bracket is None or waf.bracket is None or gauged.unit is None:
+        return ""
+    if gauged.garbage == AT_RANDOM or gauged.may_write_cache:
+        return ""
+    _, low, high = hidden.bracket
+    least, most = (gauged.unit * waf_from_alpha(1 + size / gauged.region) for size in (high, low))
+    factors = _of_closed_form(gauged, hidden.bracket.value) or BY_POLICY
+    if _FROM_ALL[0] * least <= waf.bracket.high and waf.bracket.low <= factors[1] * most:
+        return ""
+    size = format_size(hidden.bracket.value)
+    return (
+        f"{size} of hidden flash took data, which makes a WAF of {least:.3g} to {most:.3g}, but "
+        f"the cost of writes shows {waf.bracket.low:.3g} to {waf.bracket.high:.3g}"
+    )
+
+
+def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Estimate | None:
+    """WAF by the hidden flash, narrowed by all costs that agree with it; None if none does.
+
+    `by_costs` are the bounds by programs and reads, without which victims may not be as random as
+    they seem.
+    """
+    if hidden.bracket is None or gauged.unit is None or is_little(gauged, hidden.bracket):
+        return None
+    _, low, high = (1 + size / gauged.region for size in hidden.bracket)
+    costs = [] if by_costs is None else [by_costs]
+    if gauged.garbage == AT_RANDOM and costs:
+        within = between(high / (high - 1) / RANDOM, low / (low - 1) * RANDOM)
+    elif factors := _of_closed_form(gauged, hidden.bracket.value):
+        within = between(factors[0] * waf_from_alpha(high), factors[1] * waf_from_alpha(low))
+        costs += _by_cycles(gauged)
+    else:
+        return None
+    found = _narrowed(_with_cache(gauged, within.low, within.high), costs)
+    why = f"{format_size(hidden.bracket.value)} of hidden flash took data, which makes that WAF"
+    return None if found is None else narrow(found, why)
+
+
+def is_little(gauged: Gauged, hidden: Bracket) -> bool:
+    """Whether that much hidden flash does not show WAF.
+
+    It then depends on the blocks that collection keeps in reserve, and on data that the buffer
+    holds while collection begins.
+    """
+    return hidden.low < _LEAST * gauged.region + gauged.buffer
+
+
+def _by_cycles(gauged: Gauged) -> list[Bracket]:
+    """Bounds by each first cycle that may be one."""
+    found = [cycle for cycle in cycles(gauged) if cycle.may_be_collection]
+    bounds = [cycle.waf_of(1 / gauged.steady) for cycle in found]
+    unit = gauged.unit or 1
+    return [
+        _with_cache(gauged, each.low / unit / _SURE, each.high / unit * _SURE)
+        for each in bounds
+        if each.low > 0
+    ]
+
+
+def _with_cache(gauged: Gauged, low: float, high: float) -> Bracket:
+    """Bounds in programs of a mapping unit, with what an SLC cache may add to them."""
+    unit = gauged.unit or 1
+    least, most = CACHED * bool(gauged.writes_cache), float(gauged.may_write_cache)
+    return between(unit * (low + least), unit * (high + most))
+
+
+def _narrowed(within: Bracket, costs: list[Bracket]) -> Bracket | None:
+    """The bounds within those of the costs that agree; None if there are costs, but none does."""
+    agree = [each for each in costs if _agree(each, within)]
+    if not agree:
+        return None if costs else within
+    low, high = min(each.low for each in agree), max(each.high for each in agree)
+    return between(max(within.low, low), min(within.high, high))
+
+
+def _agree(one: Bracket, other: Bracket) -> bool:
+    """Whether two intervals overlap by at least a third of the narrower one."""
+    overlap = min(one.high, other.high) / max(one.low, other.low)
+    return overlap > math.pow(min(one.high / one.low, other.high / other.low), _OVERLAP)
