@@ -171,6 +171,8 @@ def test_a_fixed_amount_is_written_if_the_state_is_not_steady(tmp_path: Path) ->
     assert "not attained" in run.conclusion.findings["steady"].why
     assert run.conclusion.findings["steady_from_round"].value is None
     assert run.conclusion.verdict.startswith("A steady state was not attained")
+    assert run.number("waf_curve") == pytest.approx(run.number("waf"), rel=0.1)
+    assert run.conclusion.findings["waf_curve"].why.endswith("WAF in the last window")
 
 
 def test_a_fixed_amount_is_written_even_after_the_state_is_steady(tmp_path: Path) -> None:

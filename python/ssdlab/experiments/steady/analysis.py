@@ -200,11 +200,12 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
         hidden, reserve = by_waf, ""
     elif why := contradiction(gauged, hidden, without_map):
         hidden = Estimate(None, why)
-    curve = _finding(with_map(gauged, without_map), "")
+    note = "" if part.verdict.steady else "; the rate is not steady: this is WAF in the last window"
+    curve = _finding(with_map(gauged, without_map), note)
     findings = {
         "waf": _counted_waf(evidence, part) or curve,
         "waf_curve": curve,
-        "waf_without_map": _finding(without_map, ""),
+        "waf_without_map": _finding(without_map, note),
         "mapping_unit_kib": _mapping_unit(gauged, part.block),
         "map_misses": _map_misses(gauged),
     }
@@ -258,9 +259,10 @@ def _fresh(fall: RateDrop, part: Part) -> dict[str, Finding]:
     return {"fresh_iops": Finding(fall.before / part.block, "requests/s", None, None, why)}
 
 
-def _finding(estimate: Estimate, unit: str) -> Finding:
-    value, low, high = estimate.bracket or (None, None, None)
-    return Finding(value, unit, low, high, estimate.why)
+def _finding(estimate: Estimate, note: str) -> Finding:
+    if estimate.bracket is None:
+        return Finding(None, "", None, None, estimate.why)
+    return Finding(estimate.bracket.value, "", *estimate.bracket[1:], estimate.why + note)
 
 
 def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
