@@ -103,16 +103,46 @@ def test_a_fill_goes_on_until_the_buffer_is_full_and_the_distance_is_written() -
     assert _fill(cast(RunSession, session), None, size, RATE, 0, 1 * MIB) == FARTHEST
 
 
-def test_writes_at_another_rate_than_large_ones_show_no_size() -> None:
+@pytest.mark.parametrize("buffer", [3 * MIB, 30 * MIB])
+def test_writes_that_are_faster_than_large_ones_do_not_fill_the_buffer(buffer: int) -> None:
+    assert _found(buffer, rate=RATE / 1.2) is None
+
+
+@pytest.mark.parametrize("buffer", [MIB // 2, 3 * MIB])
+def test_a_small_buffer_may_share_its_place_with_relocated_data(buffer: int) -> None:
+    """Then writes are slower than large ones, and the buffer may hold more than is read fast."""
+    usual, shared = _found(buffer), _found(buffer, rate=1.2 * RATE)
+    assert usual is not None
+    assert shared is not None
+    assert shared.low > usual.low
+    assert shared.high == pytest.approx(usual.high * 1.15 / 1.06)
+
+
+def test_a_large_buffer_may_hold_more_relocated_data_than_that() -> None:
     assert _found(4 * MIB, rate=1.2 * RATE) is None
-    assert _found(4 * MIB, rate=RATE / 1.2) is None
+    assert _found(30 * MIB, rate=1.2 * RATE) is None
+
+
+@pytest.mark.parametrize(("latency", "is_fast"), [(1.2 * FAST, True), (1.4 * FAST, False)])
+def test_reads_of_an_slc_cache_are_slower_than_those_of_the_buffer(
+    latency: float, is_fast: bool
+) -> None:
+    search = Search(4, RATE)
+    latencies = {NEAREST: FAST, FARTHEST: SLOW}
+    while (distance := search.next()) is not None:
+        result = Result(RATE, np.array([latencies.get(distance, latency)]), np.array([100]))
+        search.add(distance, result)
+    found = search.size
+    assert found is not None
+    assert (found.low > 100 * MIB) is is_fast
+    assert (found.high < MIB) is not is_fast
 
 
 def test_slow_reads_may_lower_the_rate_of_writes_but_a_collection_ends_the_search() -> None:
-    waiting, collecting = _found(4 * MIB, slow=0.9), _found(4 * MIB, slow=0.5)
+    waiting, collecting = _found(8 * MIB, slow=0.9), _found(8 * MIB, slow=0.5)
     assert waiting is not None
     assert collecting is not None
-    assert waiting.high < 5 * MIB < FARTHEST < collecting.high
+    assert waiting.high < 10 * MIB < FARTHEST < collecting.high
 
 
 def test_a_distance_is_measured_again_if_writes_have_another_rate() -> None:
@@ -120,7 +150,7 @@ def test_a_distance_is_measured_again_if_writes_have_another_rate() -> None:
     while (distance := search.next()) is not None:
         distances.append(distance)
         rate = 0.7 * RATE if len(distances) in {4, 5} else RATE
-        search.add(distance, _result(float(distance <= 3 * MIB), rate))
+        search.add(distance, _result(float(distance <= 30 * MIB), rate))
     assert distances[3] == distances[4] == distances[5] != distances[6]
     assert search.size is not None
     assert search.size.is_determined
@@ -129,7 +159,7 @@ def test_a_distance_is_measured_again_if_writes_have_another_rate() -> None:
         distance = search.next()
         if distance is None:
             break
-        search.add(distance, _result(float(distance <= 3 * MIB), RATE if number < 2 else RATE / 2))
+        search.add(distance, _result(float(distance <= 30 * MIB), RATE if number < 2 else RATE / 2))
     assert number == 6  # the nearest, the farthest, and four times the first between them
     assert search.size is None
 
@@ -137,14 +167,14 @@ def test_a_distance_is_measured_again_if_writes_have_another_rate() -> None:
 def test_distances_that_do_not_count_show_no_size_in_the_analysis_either() -> None:
     """It does not know how much was written before the farthest one."""
     search = Search(4, RATE)
-    for distance, rate in ((NEAREST, RATE), (190 * MIB, RATE), (4 * MIB, RATE / 2)):
+    for distance, rate in ((NEAREST, RATE), (190 * MIB, RATE), (8 * MIB, RATE / 2)):
         search.add(distance, _result(float(distance <= 3 * MIB), rate))
     found = search.size
     assert found is None
-    search.add(4 * MIB, _result(0.0))
+    search.add(8 * MIB, _result(0.0))
     found = search.size
     assert found is not None
-    assert found.high < 5 * MIB
+    assert found.high < 10 * MIB
 
 
 def test_a_drive_that_reads_all_at_the_same_speed_shows_no_size() -> None:

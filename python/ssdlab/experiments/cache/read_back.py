@@ -38,13 +38,22 @@ CLOSE: Final = 1.04  # the search ends where the distances differ by a smaller f
 _BOUNDS: Final = (0.92, 1.06)
 """Of the longest distance with fast reads, and of the shortest without: the reads are up to
 `CLOSE` nearer, and pages that are being programmed may be read fast, too."""
+_SHARED: Final = (0.97, 1.15)
+"""The same where a part of the buffer may hold relocated data."""
 _SLOWEST: Final = 0.1
 """Share of slow reads below the limit of fast ones."""
+_NEAREST_MOST: Final = 0.9
+_NEAR: Final = 1.3
+"""A fast read takes at most this multiple of that quantile of the nearest ones: an SLC cache may be
+read faster than flash, but not as fast as the buffer."""
 _DISTINCT: Final = 0.5  # more of the fast reads are below it
 _STEADY: Final = 1.06
 _WAITING: Final = 0.8
 """Rates within the first factor of that of large writes: the buffer is full of data from the host.
-Slow reads may lower it to the second. At another rate the drive may collect or fold data."""
+Slow reads may lower it to the second. At a lower rate the drive may collect or fold data."""
+_SMALL: Final = 4.5 * MIB
+"""What the buffer holds in that case shows its size only up to here: on random drives larger ones
+held up to nine times as much."""
 _REPEATS: Final = 3  # of distances with another rate; then the search ends
 
 
@@ -88,6 +97,7 @@ class Search:
     _beyond: int | None = None
     _is_over: bool = False
     _unsteady: int = 0
+    _is_shared: bool = False
 
     def next(self) -> int | None:
         """The next distance in bytes; None at the end."""
@@ -109,15 +119,20 @@ class Search:
             return
         if self._beyond is None:
             self._beyond = self.farthest = distance  # which the analysis did not know
-            self._limit_ns = result.quantile(_SLOWEST)
+            near = _NEAR * self._nearest.quantile(_NEAREST_MOST)
+            self._limit_ns = min(result.quantile(_SLOWEST), near)
             self._is_over = not self._is_distinct
             return
         is_fast = result.share_below(self._limit_ns) > (_SLOWEST + self._fast_share) / 2
-        least = 1 / _STEADY if is_fast else _WAITING
-        if not least < result.rate / self.rate < _STEADY:
+        ratio = result.rate / self.rate
+        is_slower = ratio <= (1 / _STEADY if is_fast else _WAITING)
+        is_small = (self._beyond if is_fast else distance) <= _SMALL
+        if ratio >= _STEADY or (is_slower and not is_small):
             self._unsteady += 1
             self._is_over = self._unsteady > _REPEATS
-        elif is_fast:
+            return
+        self._is_shared |= is_slower
+        if is_fast:
             self._inside = distance
         else:
             self._beyond = distance
@@ -136,8 +151,8 @@ class Search:
     def size(self) -> Size | None:
         """The size; None if reads do not show it.
 
-        Where writes are slower or faster than large ones, the buffer may not be full, or hold
-        relocated data.
+        Where writes are faster than large ones, the buffer may not be full. Where they are slower,
+        it may hold relocated data, too.
         """
         if self._beyond is None or not self._is_distinct:
             return None
@@ -147,8 +162,9 @@ class Search:
             f"data written {self._inside / MIB:.4g} MiB before were read without waiting for "
             f"flash, those written {self._beyond / MIB:.4g} MiB before were not"
         )
-        low = _BOUNDS[0] * self._inside - self.depth * WRITE_BYTES
-        return Size(max(0.0, low), _BOUNDS[1] * self._beyond, why)
+        least, most = _SHARED if self._is_shared else _BOUNDS
+        low = least * self._inside - self.depth * WRITE_BYTES
+        return Size(max(0.0, low), most * self._beyond, why)
 
 
 def read_back_size(evidence: Evidence, rate: float) -> Size | None:

@@ -90,7 +90,7 @@ def find_sizes(
     freed = plateau(pauses, last.after, last.before)
     if freed is not None and freed.size.high > _SURE_BELOW and not freed.is_steady:
         freed = None if freed.position < _SHARED * capacity else freed
-    back = read_back_size(evidence, last.after) if is_steep else None
+    back = read_back_size(evidence, last.after)
     sizes = _divided(passes, capacity, _flushes(evidence), freed, back)
     if sizes is None:
         sizes = _unflushed(first, freed, refill, capacity)
