@@ -65,6 +65,7 @@ def test_waf_shows_the_hidden_flash_unless_victims_are_chosen_at_random_or_from_
     assert hidden_by_waf(drive(garbage=STEPS), UNKNOWN) is None
     assert hidden_by_waf(drive(garbage=STEPS, unit=None), _known(WAF)) is None
     assert _by_waf(8.0) is None  # WAF may be 1
+    assert hidden_by_waf(drive(garbage=STEPS), _known(1.0)) is None
 
 
 def test_known_garbage_must_agree_and_narrows_it() -> None:

@@ -87,3 +87,4 @@ def test_the_cost_is_that_of_the_unit_in_question() -> None:
     gains = (2.0, 1.4, 1.0)
     assert likeliest_unit(_rates(gains), [1.0, 2.0, 1.0, 1.0, 1.0], LARGE, misses_map=False) == 2
     assert likeliest_unit(_rates(gains), [1.0, 1.0, 4.0, 1.0, 1.0], LARGE, misses_map=False) == 4
+    assert likeliest_unit(_rates((2.0, 1.0, 1.0)), [1.0] * 5, 1, misses_map=False) == 2

@@ -11,7 +11,7 @@ import pytest
 from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.analysis.write_amplification import Bracket
-from ssdlab.experiments.steady import analysis
+from ssdlab.experiments.steady import analysis, gauges
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
 from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.gauged import Gauged
@@ -179,6 +179,23 @@ def test_a_fixed_amount_is_written_even_after_the_state_is_steady(tmp_path: Path
     run = _run(SMALL, tmp_path, Plan(drive_writes=4.0, guesses=(0.08, 0.02)))
     assert len(run.conclusion.measures) == 20
     assert run.number("steady_from_round") < 15
+
+
+@pytest.mark.parametrize(
+    ("buffer", "block", "is_read"),
+    [("256 KiB", 4 * KIB, True), ("16 MiB", 4 * KIB, False), ("256 KiB", 16 * KIB, False)],
+)
+def test_half_of_what_a_rested_drive_takes_is_read_if_large_writes_may_be_limited(
+    buffer: str, block: int, is_read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A unit that is not known is taken to be four blocks."""
+    monkeypatch.setattr(gauges, "_unit", lambda *_args: None)
+    run = _run(replace(SMALL, buffer=buffer), tmp_path, Plan(block=block, drive_writes=1.0))
+    steps = {step["case"]: step for step in run.evidence.steps("gauge")}
+    assert steps["once"]["block_bytes"] == 4 * block
+    assert ("rested read" in steps) is is_read
+    if is_read:
+        assert steps["rested"]["bytes"] == 2 * steps["rested read"]["bytes"] == 32 * MIB
 
 
 @pytest.mark.parametrize(("block", "is_measured"), [(128 * KIB, True), (256 * KIB, False)])

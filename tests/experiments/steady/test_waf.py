@@ -8,7 +8,7 @@ import pytest
 from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
-from ssdlab.experiments.steady import estimates
+from ssdlab.experiments.steady import closed_form, estimates
 from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.estimates import hidden_flash, waf_without_map, with_map
 from ssdlab.experiments.steady.first_cycle import Cycle
@@ -184,14 +184,14 @@ def test_a_cycle_that_may_be_one_needs_a_known_mapping_unit(
         ({"misses_map": True}, False),
         ({"writes_cache": True}, False),
         ({"garbage": FROM_FEW}, True),
-        ({"garbage": FROM_FEW, "writes_cache": True, "steady": 1 / 10}, True),
+        ({"garbage": FROM_FEW, "writes_cache": True, "steady": 1 / 10}, False),
         ({"garbage": FROM_FEW, "is_direct_limited": True}, False),
     ],
 )
 def test_what_a_cycle_that_may_be_one_shows_without_known_garbage(
     values: dict[str, Any], is_known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behind a slow link, victims from a few may be victims at random."""
+    """Behind a slow link or an SLC cache, victims from a few may be victims at random."""
     assert (_found(monkeypatch, LIKELY, **values).bracket is not None) is is_known
 
 
@@ -297,6 +297,16 @@ def test_a_wide_interval_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> Non
 def _hidden(share: float) -> Estimate:
     size = share * REGION
     return Estimate(Bracket(size, size, 1.15 * size), "")
+
+
+@pytest.mark.parametrize("cycles", [(), (NEITHER,)])
+def test_the_hidden_flash_shows_waf_where_the_cost_of_writes_does_not(
+    cycles: tuple[Cycle, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gauges: dict[str, Any] = {"garbage": garbage_of_an_eighth(), "hidden": _hidden(0.15)}
+    monkeypatch.setattr(closed_form, "cycles", lambda _gauged: [])
+    found = _bracket(monkeypatch, *cycles, **gauges)
+    assert found.low < waf_from_alpha(1.15) < found.high
 
 
 FLAT = _cycle(costs=(8.0, 8.0))

@@ -30,8 +30,11 @@ from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.write_costs import CACHED
 from ssdlab.units import format_size
 
-RANDOM: Final = 1.03
+_RANDOM: Final = 1.03
 """WAF / all flash / hidden flash, if victims are chosen at random: the factor of the bounds."""
+RESERVE: Final = 1.15
+"""Hidden flash / the part that is seen to take data, at most. Collection keeps some superblocks
+free."""
 _FROM_ALL: Final = (0.93, 1.06)
 """WAF / the closed form with the hidden flash that takes data, on 389 random drives whose victims
 are chosen neither at random nor from a few."""
@@ -121,7 +124,7 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
     _, low, high = (1 + size / gauged.region for size in hidden.bracket)
     costs = [] if by_costs is None else [by_costs]
     if gauged.garbage == AT_RANDOM and costs:
-        within = between(high / (high - 1) / RANDOM, low / (low - 1) * RANDOM)
+        within = at_random(gauged.region, hidden.bracket)
     elif factors := _of_closed_form(gauged, hidden.bracket.value):
         within = between(factors[0] * waf_from_alpha(high), factors[1] * waf_from_alpha(low))
         costs += _by_cycles(gauged)
@@ -130,6 +133,17 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
     found = _narrowed(_with_cache(gauged, within.low, within.high), costs)
     why = f"{format_size(hidden.bracket.value)} of hidden flash took data, which makes that WAF"
     return None if found is None else narrow(found, why)
+
+
+def at_random(region: float, hidden: Bracket) -> Bracket:
+    """WAF if victims are chosen at random: as many of their units are valid as of all flash.
+
+    The blocks that collection keeps free for an SLC cache to borrow take no data.
+    """
+    most, least = (
+        1 + region / size for size in (hidden.low, min(hidden.high, RESERVE * hidden.value))
+    )
+    return between(least / _RANDOM, most * _RANDOM)
 
 
 def is_little(gauged: Gauged, hidden: Bracket) -> bool:

@@ -15,7 +15,7 @@ from ssdlab.analysis.write_amplification import (
     Bracket,
     waf_from_alpha,
 )
-from ssdlab.experiments.steady.closed_form import RANDOM, is_little, waf_by_hidden
+from ssdlab.experiments.steady.closed_form import RESERVE, at_random, is_little, waf_by_hidden
 from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between, narrow
 from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
@@ -25,10 +25,8 @@ from ssdlab.experiments.steady.write_costs import CACHED, waf_by_costs
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
-_RESERVE: Final = 1.15
 _RESERVE_BORROWED: Final = 1.4
-"""Hidden flash / the part that is seen to take data, at most. Collection keeps some superblocks
-free, and more if an SLC cache borrows free ones."""
+"""`RESERVE`, if an SLC cache borrows free superblocks, of which collection keeps more."""
 _HIDDEN_MOST: Final = 1.0  # hidden / visible flash
 _FOLDED: Final = 0.4
 """Folding an SLC cache of two bits per cell halves the rate of direct writes, at most."""
@@ -56,6 +54,10 @@ _TOO_SLOW: Final = (
 _NO_CHOICE: Final = (
     "no choice of victims has the WAF of the first cycle of collection with that much of it"
 )
+_FEW_CACHED: Final = (
+    "an SLC cache takes the writes, so that the rate does not show whether victims are chosen at "
+    "random or from a few"
+)
 GAUGES: Final = (
     "not all gauges were measured: they need random writes to a whole drive that can be trimmed"
 )
@@ -82,7 +84,7 @@ def _hidden_by_gauges(gauged: Gauged) -> Estimate:
     if not isinstance(garbage, Garbage):
         return _hidden_by_fall(gauged)
     why = _fell("on trimmed flash", garbage.alone, garbage.rate)
-    found = _estimate(garbage.hidden, Bracket(0, 0, gauged.unseen_buffer), _RESERVE, why)
+    found = _estimate(garbage.hidden, Bracket(0, 0, gauged.unseen_buffer), RESERVE, why)
     if found.bracket is None:
         by_fall = _hidden_by_fall(gauged)
         bracket, within = by_fall.bracket, garbage.hidden
@@ -124,7 +126,7 @@ def _hidden_by_cycle(gauged: Gauged) -> Estimate | None:
     if low <= 0 or not _agrees(gauged, cycles(gauged, by_fall=True), taken):
         return None
     why = _fell("after the fill", fall.before, fall.after)
-    found = _estimate(taken, Bracket(0, 0, 0), _RESERVE, why)
+    found = _estimate(taken, Bracket(0, 0, 0), RESERVE, why)
     return found if found.bracket else None
 
 
@@ -176,7 +178,7 @@ def _hidden_by_fall(gauged: Gauged) -> Estimate:
     if gauged.cache and gauged.has_own_flash:  # which is not spare
         buffer = gauged.buffer / 2
         taken = Bracket(gauged.cache - buffer, gauged.cache - 2 * buffer, gauged.cache)
-        return _estimate(kink, taken, _RESERVE, why)
+        return _estimate(kink, taken, RESERVE, why)
     later = None if large is None else Bracket(large.at, large.low, large.high)
     clear = _clear(gauged, kink, later)
     if clear is None:
@@ -186,7 +188,7 @@ def _hidden_by_fall(gauged: Gauged) -> Estimate:
             f"writes after {format_size(0.0 if later is None else later.value)}: an SLC cache or "
             "the choice of victims hides where collection begins",
         )
-    reserve = _RESERVE_BORROWED if gauged.cache else _RESERVE
+    reserve = _RESERVE_BORROWED if gauged.cache else RESERVE
     least = 0.0 if gauged.is_direct_limited else gauged.buffer
     taken = Bracket(gauged.buffer, least, gauged.buffer + gauged.unseen_buffer)
     return _estimate(clear, taken, reserve, why)
@@ -279,6 +281,8 @@ def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
 
 
 def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
+    if gauged.garbage == FROM_FEW and gauged.writes_cache:
+        return Estimate(None, _FEW_CACHED)
     sure = [cycle for cycle in found if cycle.is_collection]
     if gauged.unit is None and not sure:
         return Estimate(None, UNIT)
@@ -386,12 +390,9 @@ def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
         return Estimate(None, "victims are chosen at random, and little flash is hidden")
     if not any(_is_flat(cycle) for cycle in cycles(gauged, by_fall=True)):
         return Estimate(None, "victims are chosen at random, but the rate changed after the fall")
-    most, least = (
-        gauged.unit * (1 + gauged.region / size)
-        for size in (hidden.bracket.low, hidden.bracket.high)
-    )
+    _, least, most = (gauged.unit * waf for waf in at_random(gauged.region, hidden.bracket))
     why = "victims are chosen at random: as many of their units are valid as of all flash"
-    return _with_cache(gauged, between(least / RANDOM, most * RANDOM), why)
+    return _with_cache(gauged, between(least, most), why)
 
 
 def _is_flat(cycle: Cycle) -> bool:
