@@ -31,7 +31,7 @@ from ssdlab.experiments.steady.write_costs import CACHED
 from ssdlab.units import format_size
 
 _RANDOM: Final = 1.03
-"""WAF / all flash / hidden flash, if victims are chosen at random: the factor of the bounds."""
+"""Factor of the bounds of WAF if victims are chosen at random."""
 RESERVE: Final = 1.15
 """Hidden flash / the part that is seen to take data, at most. Collection keeps some superblocks
 free."""
@@ -42,7 +42,7 @@ _LEAST: Final = 0.03
 """Hidden / visible flash that shows WAF, at least."""
 _MANY: Final = 5.0  # choices from which on WAF is almost that of a choice from all
 _OF_MANY: Final = 1.1  # its WAF / the closed form, at most
-_OVERLAP: Final = 1 / 3
+_OVERLAP: Final = 1 / 3  # of the narrower of two intervals that agree
 _SURE: Final = 1.05  # factor of the bounds of WAF by a first cycle
 
 

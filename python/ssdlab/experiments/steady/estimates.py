@@ -250,6 +250,7 @@ def waf_without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
 
 
 def _by_costs(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Estimate:
+    """WAF by what a steady write costs; of victims chosen at random, by the hidden flash."""
     found = _relative(gauged, hidden)
     if by_costs is None:
         return found
