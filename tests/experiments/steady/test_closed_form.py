@@ -189,6 +189,9 @@ def test_victims_at_random_are_as_full_as_all_flash_if_costs_agree() -> None:
     assert found.value == pytest.approx(waf)
     assert found.high == pytest.approx(1.03 * waf)
     assert _by_hidden((2 * waf, 3 * waf), **at_random) is None
+    reserved = closed_form.at_random(REGION, Bracket(150.0, 150.0, 1.4 * 150.0))
+    assert reserved.low == pytest.approx((1 + 1 / (1.15 * SHARE)) / 1.03), "1.4 is for a cache"
+    assert reserved.high == pytest.approx(1.03 * waf)
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,22 @@ def test_behind_a_slow_link_reads_may_show_that_there_is_no_cache(
     monkeypatch.setattr(Gauged, "shows_no_cache", shows_no_cache)
     gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
     assert gauged.may_hide_cache is may_hide
+
+
+@pytest.mark.parametrize(
+    ("is_limited", "has_reads", "unit"),
+    [(False, True, 2), (True, True, None), (False, False, None)],
+)
+def test_rates_that_the_link_may_limit_do_not_show_the_likeliest_unit(
+    is_limited: bool, has_reads: bool, unit: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without single reads it is not known whether look-ups in a map take part."""
+    rates = {"size 2": 20.0, "size 4": 20.0, "size 8": 20.0, "large": 20.0}
+    curves = {case: Progress([1.0, 10.0], [rate, 10 * rate]) for case, rate in rates.items()}
+    monkeypatch.setattr(Gauged, "curve", lambda _self, case: curves[case])
+    monkeypatch.setattr(Gauged, "cost_at_random", lambda _self, _unit: 2.0)
+    monkeypatch.setattr(Gauged, "_blocks", lambda _self, _case: 16)
+    monkeypatch.setattr(Gauged, "misses_map", False)
+    monkeypatch.setattr(Gauged, "has_single_reads", has_reads)
+    monkeypatch.setattr(Gauged, "is_steady_limited", is_limited)
+    assert Gauged(Evidence({}, {}), REGION, Progress([], []), 10.0)._likeliest_unit == unit

@@ -83,11 +83,15 @@ def test_writes_of_a_rested_drive_that_are_read_like_older_data_went_to_no_cache
 ) -> None:
     cases = {"unmapped": BUFFER, "near": TLC, "anywhere": anywhere, "rested": rested or ()}
     reads = {case: _reads(*each) for case, each in cases.items() if each}
-    steps = [{"case": f"{case} read"} for case in reads]
+    steps = [{"case": f"{case} read", "bytes": 64, "job": '{"amount_bytes": 64}'} for case in reads]
     monkeypatch.setattr(Evidence, "steps", lambda _evidence, _kind: steps)
     monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
     gauged = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
     assert gauged.shows_no_cache is is_shown
+    for step in steps:
+        step["bytes"] = 60
+    interrupted = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
+    assert not interrupted.shows_no_cache
 
 
 def test_trimmed_blocks_whose_map_is_loaded_first_do_not_hide_a_cache(

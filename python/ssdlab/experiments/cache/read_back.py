@@ -44,8 +44,8 @@ _SLOWEST: Final = 0.1
 """Share of slow reads below the limit of fast ones."""
 _NEAREST_MOST: Final = 0.9
 _NEAR: Final = 1.3
-"""A fast read takes at most this multiple of that quantile of the nearest ones: an SLC cache may be
-read faster than flash, but not as fast as the buffer."""
+"""A fast read takes at most `_NEAR` times the quantile `_NEAREST_MOST` of the nearest ones: an SLC
+cache may be read faster than flash, but not as fast as the buffer."""
 _DISTINCT: Final = 0.5  # more of the fast reads are below it
 _STEADY: Final = 1.06
 _WAITING: Final = 0.8

@@ -103,11 +103,11 @@ def measure_larger(session: RunSession, plan: Plan) -> None:
 
 def _unit(session: RunSession, plan: Plan, rounds: Verdict) -> int | None:
     """Blocks in a mapping unit, by all gauges so far; None if they do not show it."""
+    if rounds.mean is None:
+        return None
     tables, parameters = session.recording.tables(), plan.parameters()
     evidence = Evidence(tables, parameters, virtual=session.target.is_virtual)
     curve = joined([intervals(evidence, step) for step in evidence.steps("round")])
-    if rounds.mean is None:
-        return None
     return Gauged(evidence, plan.region, curve, rounds.mean).unit
 
 
