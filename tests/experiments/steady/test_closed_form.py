@@ -13,6 +13,7 @@ from ssdlab.experiments.steady.closed_form import (
     choices_least,
     contradiction,
     hidden_by_waf,
+    narrowed_by_hidden,
     waf_by_hidden,
 )
 from ssdlab.experiments.steady.estimate import Estimate
@@ -29,8 +30,12 @@ ONLY_ONES = (AT_RANDOM, FROM_FEW, NOT_MEASURED)
 @pytest.fixture(autouse=True)
 def no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """No first cycle of collection is seen, and about two superblocks are the choice."""
-    monkeypatch.setattr(closed_form, "cycles", lambda _gauged: [])
+    _see(monkeypatch)
     _choose(monkeypatch, 2.0)
+
+
+def _see(monkeypatch: pytest.MonkeyPatch, *cycles: Cycle) -> None:
+    monkeypatch.setattr(closed_form, "cycles", lambda _gauged, **_options: list(cycles))
 
 
 def _choose(monkeypatch: pytest.MonkeyPatch, choices: float) -> None:
@@ -167,7 +172,7 @@ def test_costs_that_agree_narrow_waf_by_hidden_flash(monkeypatch: pytest.MonkeyP
     assert _by_hidden((1.05 * WAF, 2 * WAF)) is None, "they have only their ends in common"
     low, high = 0.95 * WAF, 0.97 * WAF
     cycle = Cycle(1, (2 * low, low), (2 * low, low), 1.0)
-    monkeypatch.setattr(closed_form, "cycles", lambda _gauged: [cycle])
+    _see(monkeypatch, cycle)
     by_cycle = _by_hidden(steady=1 / low)
     assert by_cycle is not None
     assert by_cycle.high == pytest.approx(1.05 * low, rel=0.01)
@@ -181,9 +186,16 @@ def test_costs_that_agree_narrow_waf_by_hidden_flash(monkeypatch: pytest.MonkeyP
     )
 
 
-def test_victims_at_random_are_as_full_as_all_flash_if_costs_agree() -> None:
+def test_victims_at_random_are_as_full_as_all_flash_if_costs_agree_and_are_flat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     at_random: dict[str, Any] = {"garbage": AT_RANDOM}
     waf = (1 + SHARE) / SHARE
+    assert _by_hidden((0.5 * waf, 2 * waf), **at_random) is None, "no fall, no cost after it"
+    for decline, is_known in ((1.25, False), (0.8, False), (0.85, True), (1.15, True)):
+        _see(monkeypatch, Cycle(1, (4.0, 3.0), (decline, 1.0), 1.0))
+        assert (_by_hidden((0.5 * waf, 2 * waf), **at_random) is not None) is is_known
+    assert _by_hidden(**at_random) is None, "no costs"
     found = _by_hidden((0.5 * waf, 2 * waf), **at_random)
     assert found is not None
     assert found.value == pytest.approx(waf)
@@ -192,6 +204,23 @@ def test_victims_at_random_are_as_full_as_all_flash_if_costs_agree() -> None:
     reserved = closed_form.at_random(REGION, Bracket(150.0, 150.0, 1.4 * 150.0))
     assert reserved.low == pytest.approx((1 + 1 / (1.15 * SHARE)) / 1.03), "1.4 is for a cache"
     assert reserved.high == pytest.approx(1.03 * waf)
+
+
+def test_waf_by_costs_is_within_that_by_hidden_flash_if_both_overlap() -> None:
+    def found(low: float, high: float, **values: Any) -> Bracket:
+        gauged = drive(**{"garbage": STEPS} | values)
+        return narrowed_by_hidden(gauged, _hidden(), Bracket(low, low, high))
+
+    assert found(0.8 * WAF, 1.1 * WAF) == pytest.approx(
+        ((0.93 * 1.06) ** 0.5 * WAF, 0.93 * WAF, 1.06 * WAF)
+    )
+    assert found(1.05 * WAF, 2 * WAF).high == pytest.approx(1.06 * WAF), "only the ends in common"
+    for low, high in ((0.94, 1.05), (1.07, 2.0), (0.5, 0.92)):
+        assert found(low * WAF, high * WAF) == (low * WAF, low * WAF, high * WAF)
+    waf = (1 + SHARE) / SHARE
+    assert found(0.5 * waf, 2 * waf, garbage=AT_RANDOM).high == pytest.approx(1.03 * waf)
+    for values in ({"garbage": FROM_FEW}, {"unit": None}, {"buffer": 130.0}):
+        assert found(0.8 * WAF, 1.1 * WAF, **values).low == 0.8 * WAF
 
 
 @pytest.mark.parametrize(

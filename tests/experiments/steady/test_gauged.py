@@ -63,6 +63,25 @@ def test_what_a_new_drive_took_at_full_speed_is_held_by_a_buffer_or_a_borrowed_c
         assert gauged.borrows is not own
 
 
+@pytest.mark.parametrize(
+    ("rates", "cached"),
+    [
+        ([(400, 4.0), (600, 2.0)], 350.0),  # 50 are in the buffer, 50 were programmed
+        ([(100, 8.0), (300, 4.0), (600, 2.0)], 400.0),  # the buffer was full before
+    ],
+)
+def test_a_cache_is_full_before_the_rate_falls_if_the_buffer_is_empty(
+    rates: list[tuple[int, float]], cached: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = [1 / rate for count, rate in rates for _ in range(count)]
+    monkeypatch.setattr(Gauged, "fresh", Progress(seconds, [float(MIB)] * len(seconds)))
+    monkeypatch.setattr(Gauged, "buffer", 50.0 * MIB)
+    found = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0).cached
+    assert found.value == pytest.approx(cached * MIB, rel=0.02)
+    assert found.value - found.low == pytest.approx(25 * MIB, rel=0.01)
+    assert found.high == pytest.approx(min(400, cached + 25) * MIB, rel=0.02)
+
+
 def test_the_cache_is_what_held_most_of_the_fill_and_not_a_buffer_that_seemed_smaller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

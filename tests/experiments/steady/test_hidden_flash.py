@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
 
-from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
 from ssdlab.experiments.steady import estimates
 from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.estimates import hidden_flash, reportable
-from ssdlab.experiments.steady.garbage import AT_RANDOM
+from ssdlab.experiments.steady.first_cycle import Cycle
+from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW
 
 MIB = 2**20
 UNKNOWN = Estimate(None, "not measured")
@@ -36,8 +37,9 @@ def test_a_fall_within_what_the_write_buffer_holds_shows_no_hidden_flash() -> No
 
 def test_a_fall_to_a_rate_without_relocation_shows_no_hidden_flash() -> None:
     """Then the buffer was full, and collection had not begun."""
-    assert hidden_flash(drive(direct=0.19)).bracket is None
-    assert hidden_flash(drive(direct=0.21)).bracket is not None
+    for direct, is_known in ((0.19, False), (0.21, True)):
+        found = hidden_flash(drive(direct=direct, may_borrow=False)).bracket
+        assert (found is not None) is is_known
     assert hidden_flash(drive(direct=0.3, unit=2)).bracket is None
 
 
@@ -89,6 +91,39 @@ def test_a_fall_shows_nothing_if_writes_go_to_a_cache_that_the_fill_does_not_sho
     assert hidden_flash(drive(writes_cache=None, may_borrow=True)).bracket is None
     assert hidden_flash(drive(writes_cache=None)).bracket is not None
     assert hidden_flash(drive(writes_cache=True, has_single_reads=False)).bracket is not None
+
+
+def test_a_fall_shows_nothing_if_a_cache_that_the_fill_does_not_show_may_borrow_flash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    borrowed = {"may_borrow": True, "writes_cache": False}
+    assert hidden_flash(drive(**borrowed)).bracket is None
+    seen = hidden_flash(drive(cache=20.0, has_own_flash=False, **borrowed))
+    assert seen.bracket is not None
+    cycle = Cycle(1, (5.0, 4.0), (5.0, 4.0), 1.0)
+    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: [cycle])
+    shown = {"large_fall": drop(130.0), "steady": 1 / waf_from_alpha(1.1)}  # by the cycle alone
+    for garbage in ("not measured", FROM_FEW):
+        values = {**shown, "garbage": garbage}
+        assert hidden_flash(drive(**values)).bracket is not None
+        is_known = hidden_flash(drive(**values, **borrowed)).bracket is not None
+        assert is_known is (garbage != FROM_FEW)
+
+
+def test_known_garbage_shows_less_certainly_if_a_cache_may_take_its_writes() -> None:
+    """A cache may borrow 1.4 instead of 1.15 times what takes data."""
+    for writes, cache, reserve in ((False, 20.0, 1.15), (None, 0.0, 1.15), (None, 20.0, 1.4)):
+        hidden = garbage_of_an_eighth(hidden=Bracket(80.0, 79.0, 81.0))
+        values = {"garbage": hidden, "borrows": True, "writes_cache": writes, "cache": cache}
+        found = hidden_flash(drive(**values))
+        assert found.bracket is not None
+        assert found.bracket.high == pytest.approx(reserve * 81.0)
+
+
+def test_what_a_cache_with_flash_of_its_own_holds_is_not_spare() -> None:
+    own = {"cache": 60.0, "has_own_flash": True, "fall": drop(200.0)}
+    found = hidden_flash(drive(**own, cached=Bracket(50.0, 48.0, 52.0))).bracket
+    assert found == pytest.approx((150.0, 0.99 * 200 - 52, 1.15 * (1.01 * 200 - 48)))
 
 
 def test_random_writes_far_faster_than_large_ones_may_go_to_a_borrowed_cache() -> None:

@@ -101,9 +101,10 @@ def test_so_little_hidden_flash_that_the_reserve_may_be_as_large_is_no_finding(
     size = 0.009 * run.evidence.parameters["region_mib"] * MIB
     little = Estimate(Bracket(size, size, size), "")
     monkeypatch.setattr(analysis, "hidden_flash", lambda _: little)
-    contradicted = conclude(run.evidence).findings["hidden_spare"]
-    assert contradicted.value is None
-    assert "but the cost of writes shows" in contradicted.why
+    contradicted = conclude(run.evidence).findings
+    for name in ("hidden_spare", "waf_curve", "waf_without_map"):
+        assert contradicted[name].value is None
+        assert "but the cost of writes shows" in contradicted[name].why
     unknown = Estimate(None, "not measured")
     monkeypatch.setattr(analysis, "waf_without_map", lambda *_: unknown)
     findings = conclude(run.evidence).findings

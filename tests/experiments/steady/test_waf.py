@@ -271,9 +271,37 @@ def test_costs_alone_are_not_enough_if_all_possible_cycles_show_another_waf(
 def test_victims_from_a_few_are_collected_earlier_than_the_first_cycle_assumes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So only what writes cost counts."""
+    """So only what writes cost counts; the cycle narrows bounds that are too wide."""
     found = _bracket(monkeypatch, LIKELY, garbage=FROM_FEW, by_costs=_costs(4.0, 5.5))
     assert found == _costs(4.0, 5.5)
+    high = LIKELY.waf_of(5.0).high * 1.15
+    narrowed = _bracket(monkeypatch, LIKELY, garbage=FROM_FEW, by_costs=_costs(4.5, 9.0))
+    assert narrowed == pytest.approx(((4.5 * high) ** 0.5, 4.5, high))
+    low = LIKELY.waf_of(5.0).least / 1.07
+    narrowed = _bracket(monkeypatch, LIKELY, garbage=FROM_FEW, by_costs=_costs(3.0, 5.5))
+    assert narrowed == pytest.approx(((low * 5.5) ** 0.5, low, 5.5))
+    random = _found(monkeypatch, LIKELY, garbage=AT_RANDOM, by_costs=_costs(4.5, 9.0))
+    assert "too uncertain: 4.5 to 9" in random.why
+
+
+def test_a_cycle_that_victims_at_random_may_have_does_not_narrow_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flat = _cycle(costs=(7.2, 6.1))
+    assert flat.is_flat
+    assert flat.may_be_collection
+    found = _found(monkeypatch, flat, garbage=FROM_FEW, by_costs=_costs(4.0, 9.0))
+    assert "too uncertain: 4 to 9" in found.why
+
+
+def test_the_hidden_flash_narrows_what_costs_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = _bracket(monkeypatch, SURE)
+    garbage = {"garbage": garbage_of_an_eighth(rate=1 / 4)}
+    cut = _bracket(monkeypatch, SURE, hidden=_hidden(0.12), **garbage)
+    assert cut.high == pytest.approx(1.06 * waf_from_alpha(1.12))
+    assert plain.low < cut.high < plain.high
+    other = _bracket(monkeypatch, SURE, hidden=_hidden(0.4), **garbage)
+    assert other[1:] == _bracket(monkeypatch, SURE, **garbage)[1:]
 
 
 def test_a_cache_adds_a_write_to_each_unit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,7 +199,7 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     if hidden.bracket is None and (by_waf := hidden_by_waf(gauged, without_map)):
         hidden, reserve = by_waf, ""
     elif why := contradiction(gauged, hidden, without_map):
-        hidden = Estimate(None, why)
+        hidden = without_map = Estimate(None, why)
     note = "" if part.verdict.steady else "; the rate is not steady: this is WAF in the last window"
     curve = _finding(with_map(gauged, without_map), note)
     findings = {

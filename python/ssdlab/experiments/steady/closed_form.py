@@ -119,20 +119,42 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
     `by_costs` are the bounds by programs and reads, without which victims may not be as random as
     they seem.
     """
-    if hidden.bracket is None or gauged.unit is None or is_little(gauged, hidden.bracket):
-        return None
-    _, low, high = (1 + size / gauged.region for size in hidden.bracket)
+    within = _bounds(gauged, hidden)
     costs = [] if by_costs is None else [by_costs]
-    if gauged.garbage == AT_RANDOM and costs:
-        within = at_random(gauged.region, hidden.bracket)
-    elif factors := _of_closed_form(gauged, hidden.bracket.value):
-        within = between(factors[0] * waf_from_alpha(high), factors[1] * waf_from_alpha(low))
-        costs += _by_cycles(gauged)
-    else:
+    if within is None or hidden.bracket is None:
         return None
-    found = _narrowed(_with_cache(gauged, within.low, within.high), costs)
+    if gauged.garbage != AT_RANDOM:
+        costs += _by_cycles(gauged)
+    elif not costs or not any(cycle.is_flat for cycle in cycles(gauged, by_fall=True)):
+        return None
+    found = _narrowed(within, costs)
     why = f"{format_size(hidden.bracket.value)} of hidden flash took data, which makes that WAF"
     return None if found is None else narrow(found, why)
+
+
+def narrowed_by_hidden(gauged: Gauged, hidden: Estimate, waf: Bracket) -> Bracket:
+    """The bounds of WAF within those by the hidden flash, if these overlap."""
+    within = _bounds(gauged, hidden)
+    if within is None:
+        return waf
+    low, high = max(waf.low, within.low), min(waf.high, within.high)
+    return waf if low > high or (low, high) == waf[1:] else between(low, high)
+
+
+def _bounds(gauged: Gauged, hidden: Estimate) -> Bracket | None:
+    """WAF by the hidden flash; None if that does not show it."""
+    if hidden.bracket is None or gauged.unit is None or is_little(gauged, hidden.bracket):
+        return None
+    if gauged.garbage == AT_RANDOM:
+        _, low, high = at_random(gauged.region, hidden.bracket)
+        return _with_cache(gauged, low, high)
+    factors = _of_closed_form(gauged, hidden.bracket.value)
+    if factors is None:
+        return None
+    _, least, most = (1 + size / gauged.region for size in hidden.bracket)
+    return _with_cache(
+        gauged, factors[0] * waf_from_alpha(most), factors[1] * waf_from_alpha(least)
+    )
 
 
 def at_random(region: float, hidden: Bracket) -> Bracket:

@@ -15,7 +15,13 @@ from ssdlab.analysis.write_amplification import (
     Bracket,
     waf_from_alpha,
 )
-from ssdlab.experiments.steady.closed_form import RESERVE, at_random, is_little, waf_by_hidden
+from ssdlab.experiments.steady.closed_form import (
+    RESERVE,
+    at_random,
+    is_little,
+    narrowed_by_hidden,
+    waf_by_hidden,
+)
 from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between, narrow
 from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
@@ -42,8 +48,6 @@ _BY_COSTS: Final = "what a steady write costs, relative to programs and reads"
 _KNOWN: Final = 1.03  # the same by known garbage that agrees
 _FEW: Final = 1.15  # WAF of a first cycle with victims chosen from three / that with others
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
-_FLAT: Final = 1.15
-"""If victims are chosen at random, WAF and cost are those of the steady state from the start."""
 _READS_MOST: Final = 2.2
 """Cost of a steady write in programs / its WAF, at most, if victims are chosen at random: relocated
 units are read first, and a read takes no longer than a program; a tenth for noise."""
@@ -84,7 +88,9 @@ def _hidden_by_gauges(gauged: Gauged) -> Estimate:
     if not isinstance(garbage, Garbage):
         return _hidden_by_fall(gauged)
     why = _fell("on trimmed flash", garbage.alone, garbage.rate)
-    found = _estimate(garbage.hidden, Bracket(0, 0, gauged.unseen_buffer), RESERVE, why)
+    is_borrowed = gauged.may_write_cache and gauged.cache
+    reserve = _RESERVE_BORROWED if is_borrowed else RESERVE
+    found = _estimate(garbage.hidden, Bracket(0, 0, gauged.unseen_buffer), reserve, why)
     if found.bracket is None:
         by_fall = _hidden_by_fall(gauged)
         bracket, within = by_fall.bracket, garbage.hidden
@@ -120,6 +126,8 @@ def _hidden_by_cycle(gauged: Gauged) -> Estimate | None:
     fall, unit = gauged.fall, gauged.unit
     if fall is None or unit is None or not gauged.has_single_reads or gauged.is_steady_limited:
         return None
+    if gauged.garbage in {AT_RANDOM, FROM_FEW} and gauged.may_hide_borrowed:
+        return None
     low = unit * fall.low - gauged.buffer - gauged.unseen_buffer
     value, high = (unit * at - gauged.buffer for at in (fall.at, fall.high))
     taken = Bracket(value, low, high)
@@ -137,7 +145,7 @@ def _agrees(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:
     if gauged.garbage == AT_RANDOM:
         waf_at_random = math.sqrt(low / (low - 1) * high / (high - 1))
         is_same = any(same(each.unit * waf_at_random, gauged.direct * steady) for each in found)
-        return is_same and not gauged.is_direct_limited and any(map(_is_flat, found))
+        return is_same and not gauged.is_direct_limited and any(each.is_flat for each in found)
     is_few = gauged.garbage == FROM_FEW
     sure = [each for each in found if each.is_collection or (is_few and each.may_be_collection)]
     if not sure:
@@ -176,9 +184,7 @@ def _hidden_by_fall(gauged: Gauged) -> Estimate:
         reason = "too late for spare" if is_late else "the write buffer may hold as much"
         return Estimate(None, f"the rate fell after {format_size(fall.at)}: {reason}")
     if gauged.cache and gauged.has_own_flash:  # which is not spare
-        buffer = gauged.buffer / 2
-        taken = Bracket(gauged.cache - buffer, gauged.cache - 2 * buffer, gauged.cache)
-        return _estimate(kink, taken, RESERVE, why)
+        return _estimate(kink, gauged.cached, RESERVE, why)
     later = None if large is None else Bracket(large.at, large.low, large.high)
     clear = _clear(gauged, kink, later)
     if clear is None:
@@ -207,8 +213,9 @@ def _clear(gauged: Gauged, kink: Bracket, later: Bracket | None) -> Bracket | No
     assert gauged.unit is not None
     if not gauged.cache:
         is_other = later is not None and later.value > SAME * kink.value
-        is_hidden = gauged.may_hide_cache or (gauged.has_single_reads and gauged.may_write_cache)
-        return None if is_other or is_hidden else kink
+        is_hidden = gauged.has_single_reads and gauged.may_write_cache
+        may_hide = gauged.may_hide_cache or gauged.may_hide_borrowed or is_hidden
+        return None if is_other or may_hide else kink
     if gauged.has_own_flash is None:
         return None
     if later is not None and same(later.value, kink.value):
@@ -246,7 +253,11 @@ def waf_without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
         return Estimate(None, "the link, the host or the controller may limit the steady rate")
     by_costs = waf_by_costs(gauged)
     measured = _by_costs(gauged, hidden, by_costs)
-    return measured if measured.bracket else waf_by_hidden(gauged, hidden, by_costs) or measured
+    if measured.bracket is None:
+        return waf_by_hidden(gauged, hidden, by_costs) or measured
+    within = narrowed_by_hidden(gauged, hidden, measured.bracket)
+    is_same = within == measured.bracket
+    return measured if is_same else Estimate(_centred(gauged, within), measured.why)
 
 
 def _by_costs(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Estimate:
@@ -255,8 +266,7 @@ def _by_costs(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Est
     if by_costs is None:
         return found
     if found.bracket is None or gauged.garbage == FROM_FEW:
-        differs, both = _differs(gauged, by_costs), narrow(_centred(gauged, by_costs), _BY_COSTS)
-        return _DIFFERENT if differs else both
+        return _without_relative(gauged, by_costs)
     low, high = max(found.bracket.low, by_costs.low), min(found.bracket.high, by_costs.high)
     if low > high:
         return _DIFFERENT
@@ -264,13 +274,26 @@ def _by_costs(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Est
     return found if is_same else Estimate(_centred(gauged, between(low, high)), found.why)
 
 
-def _differs(gauged: Gauged, by_costs: Bracket) -> bool:
-    """Whether all cycles that may be those of collection show another WAF."""
+def _without_relative(gauged: Gauged, by_costs: Bracket) -> Estimate:
+    """WAF by costs, unless all cycles that may be those of collection show another one.
+
+    If victims are chosen from a few, these cycles narrow wide bounds.
+    """
     found = [each for each in cycles(gauged) if each.may_be_collection]
     bounds = [each.waf_of(1 / gauged.steady) for each in found]
-    return bool(bounds) and not any(
-        each.low / _LIKELY < by_costs.high and by_costs.low < each.high * _FEW for each in bounds
-    )
+    agree = [
+        (max(by_costs.low, each.least / _LIKELY), min(by_costs.high, each.high * _FEW))
+        for each in bounds
+        if each.low / _LIKELY < by_costs.high and by_costs.low < each.high * _FEW
+    ]
+    if bounds and not agree:
+        return _DIFFERENT
+    alone = narrow(_centred(gauged, by_costs), _BY_COSTS)
+    is_few = gauged.garbage == FROM_FEW and not any(each.is_flat for each in found)
+    if alone.bracket or not (agree and is_few):
+        return alone
+    within = between(min(low for low, _ in agree), max(high for _, high in agree))
+    return narrow(within, _BY_COSTS)
 
 
 def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
@@ -389,12 +412,8 @@ def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
         return Estimate(None, "victims are chosen at random, and the hidden flash is not known")
     if is_little(gauged, hidden.bracket):
         return Estimate(None, "victims are chosen at random, and little flash is hidden")
-    if not any(_is_flat(cycle) for cycle in cycles(gauged, by_fall=True)):
+    if not any(cycle.is_flat for cycle in cycles(gauged, by_fall=True)):
         return Estimate(None, "victims are chosen at random, but the rate changed after the fall")
     _, least, most = (gauged.unit * waf for waf in at_random(gauged.region, hidden.bracket))
     why = "victims are chosen at random: as many of their units are valid as of all flash"
     return _with_cache(gauged, between(least, most), why)
-
-
-def _is_flat(cycle: Cycle) -> bool:
-    return 1 / _FLAT < cycle.decline < _FLAT

@@ -34,6 +34,8 @@ _SLOWER: Final = 0.75
 from a few, or are superblocks of few units."""
 _ANY: Final = 100.0  # programs
 _SLACK: Final = 0.05
+_FLAT: Final = 1.2
+"""If victims are chosen at random, WAF and cost are those of the steady state from the start."""
 
 
 class WafBounds(NamedTuple):
@@ -65,6 +67,11 @@ class Cycle:
     def decline(self) -> float:
         """The cost of the first half / that of the second."""
         return self.costs[0] / self.costs[1]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the cost does not change, as if victims are chosen at random."""
+        return 1 / _FLAT < self.decline < _FLAT
 
     @property
     def most_constant(self) -> float:

@@ -56,6 +56,7 @@ _DIRECT: Final = 0.75  # of the direct rate: collection lowers it further
 _CACHED: Final = 2.3
 """Random writes of a rested drive that are faster than the direct rate by this factor go to a
 cache."""
+_EARLIER: Final = 0.8  # of the drop when the cache is full
 _CACHE_LEAST: Final = 1.5  # times the buffer: what takes more than that is a cache
 
 
@@ -319,13 +320,31 @@ class Gauged:
         """What the collection of known garbage costs; or why it is not known."""
         return known_garbage(self.evidence, self.buffer)
 
-    @cached_property
+    @property
     def cache(self) -> float:
         """Bytes that an SLC cache took of the fill; 0 if none is seen."""
+        return self._cache_drop.at if self._cache_drop else 0.0
+
+    @cached_property
+    def _cache_drop(self) -> RateDrop | None:
         level = _DIRECT * settled(self.fresh)
         drops = [drop for drop in rate_drops(self.fresh) if drop.after > level]
         found = [drop for drop in drops if drop.buffered > self._cache_least]
-        return max(found, key=lambda drop: drop.buffered).at if found else 0.0
+        return max(found, key=lambda drop: drop.buffered, default=None)
+
+    @property
+    def cached(self) -> Bracket:
+        """Bytes in the cache and in the buffer when the cache was full.
+
+        The rate falls then only if the buffer is full already, as an earlier drop shows. Otherwise
+        it falls when the buffer is full, too.
+        """
+        drop = self._cache_drop
+        assert drop is not None
+        is_full = any(each.at < _EARLIER * drop.at for each in rate_drops(self.fresh))
+        late = 0.0 if is_full else self.buffer * drop.after / (drop.before - drop.after)
+        value, slack = drop.at - late, self.buffer / 2
+        return Bracket(value, value - slack, min(drop.at, value + slack))
 
     @cached_property
     def has_own_flash(self) -> bool | None:
@@ -358,6 +377,11 @@ class Gauged:
         """
         is_faster = self.fall is not None and self.fall.before > _CACHED * self.direct
         return self.borrows or (not self.cache and (self.held > self._cache_least or is_faster))
+
+    @property
+    def may_hide_borrowed(self) -> bool:
+        """Whether there may be such a cache, although the fill shows none."""
+        return not self.cache and self.may_borrow
 
     @cached_property
     def may_hide_cache(self) -> bool:
