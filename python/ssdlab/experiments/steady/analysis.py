@@ -44,6 +44,8 @@ from ssdlab.units import format_size
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 _FALL_WITHIN: Final = 2.0  # regions: no drive hides more than twice its visible flash
+_COVERS: Final = 1.02
+"""Factor of the bounds of WAF that are reported: they then cover 95 % of 900 true values."""
 _RESERVE: Final = "; the upper bound adds the blocks that garbage collection keeps in reserve"
 
 
@@ -262,7 +264,8 @@ def _fresh(fall: RateDrop, part: Part) -> dict[str, Finding]:
 def _finding(estimate: Estimate, note: str) -> Finding:
     if estimate.bracket is None:
         return Finding(None, "", None, None, estimate.why)
-    return Finding(estimate.bracket.value, "", *estimate.bracket[1:], estimate.why + note)
+    value, low, high = estimate.bracket
+    return Finding(value, "", max(1.0, low / _COVERS), _COVERS * high, estimate.why + note)
 
 
 def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
