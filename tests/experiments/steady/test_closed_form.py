@@ -207,20 +207,21 @@ def test_victims_at_random_are_as_full_as_all_flash_if_costs_agree_and_are_flat(
 
 
 def test_waf_by_costs_is_within_that_by_hidden_flash_if_both_overlap() -> None:
-    def found(low: float, high: float, **values: Any) -> Bracket:
+    def found(value: float, low: float, high: float, **values: Any) -> Bracket:
         gauged = drive(**{"garbage": STEPS} | values)
-        return narrowed_by_hidden(gauged, _hidden(), Bracket(low, low, high))
+        return narrowed_by_hidden(gauged, _hidden(), Bracket(value, low, high))
 
-    assert found(0.8 * WAF, 1.1 * WAF) == pytest.approx(
-        ((0.93 * 1.06) ** 0.5 * WAF, 0.93 * WAF, 1.06 * WAF)
-    )
-    assert found(1.05 * WAF, 2 * WAF).high == pytest.approx(1.06 * WAF), "only the ends in common"
-    for low, high in ((0.94, 1.05), (1.07, 2.0), (0.5, 0.92)):
-        assert found(low * WAF, high * WAF) == (low * WAF, low * WAF, high * WAF)
+    inside = (0.95 * WAF, 0.8 * WAF, 1.1 * WAF)
+    assert found(*inside) == pytest.approx((0.95 * WAF, 0.93 * WAF, 1.06 * WAF))
+    above = found(1.5 * WAF, 1.05 * WAF, 2 * WAF)
+    assert above == pytest.approx(((1.05 * 1.06) ** 0.5 * WAF, 1.05 * WAF, 1.06 * WAF))
+    for low, high in ((1.07, 2.0), (0.5, 0.92)):
+        assert found(WAF, low * WAF, high * WAF) == (WAF, low * WAF, high * WAF)
     waf = (1 + SHARE) / SHARE
-    assert found(0.5 * waf, 2 * waf, garbage=AT_RANDOM).high == pytest.approx(1.03 * waf)
+    random = found(waf, 0.5 * waf, 2 * waf, garbage=AT_RANDOM)
+    assert random == pytest.approx((waf, waf / 1.03, 1.03 * waf))
     for values in ({"garbage": FROM_FEW}, {"unit": None}, {"buffer": 130.0}):
-        assert found(0.8 * WAF, 1.1 * WAF, **values).low == 0.8 * WAF
+        assert found(*inside, **values) == inside
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,9 @@ def narrowed_by_hidden(gauged: Gauged, hidden: Estimate, waf: Bracket) -> Bracke
     if within is None:
         return waf
     low, high = max(waf.low, within.low), min(waf.high, within.high)
-    return waf if low > high or (low, high) == waf[1:] else between(low, high)
+    if low > high:
+        return waf
+    return Bracket(waf.value, low, high) if low <= waf.value <= high else between(low, high)
 
 
 def _bounds(gauged: Gauged, hidden: Estimate) -> Bracket | None:

@@ -255,9 +255,7 @@ def waf_without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
     measured = _by_costs(gauged, hidden, by_costs)
     if measured.bracket is None:
         return waf_by_hidden(gauged, hidden, by_costs) or measured
-    within = narrowed_by_hidden(gauged, hidden, measured.bracket)
-    is_same = within == measured.bracket
-    return measured if is_same else Estimate(_centred(gauged, within), measured.why)
+    return Estimate(narrowed_by_hidden(gauged, hidden, measured.bracket), measured.why)
 
 
 def _by_costs(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Estimate:
