@@ -108,6 +108,7 @@ def test_a_fall_shows_nothing_if_a_cache_that_the_fill_does_not_show_may_borrow_
         assert hidden_flash(drive(**values)).bracket is not None
         is_known = hidden_flash(drive(**values, **borrowed)).bracket is not None
         assert is_known is (garbage != FROM_FEW)
+        assert hidden_flash(drive(**values, **borrowed, cache=20.0)).bracket is not None
 
 
 def test_known_garbage_shows_less_certainly_if_a_cache_may_take_its_writes() -> None:
