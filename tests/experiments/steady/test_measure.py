@@ -95,19 +95,6 @@ def test_a_drive_is_written_at_most_nine_times_at_random_and_15_times_in_all() -
     assert whole.write_bytes / whole.region == pytest.approx(15.15, rel=0.001)
 
 
-def test_the_bounds_of_waf_are_two_percent_wider_but_not_below_one(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for bracket, least in ((Bracket(5.0, 4.0, 6.0), 4.0 / 1.02), (Bracket(1.1, 1.01, 1.2), 1.0)):
-        monkeypatch.setattr(analysis, "hidden_flash", lambda _: Estimate(None, ""))
-        waf = Estimate(bracket, "")
-        monkeypatch.setattr(analysis, "waf_without_map", lambda *_, waf=waf: waf)
-        found = conclude(run.evidence).findings["waf_without_map"]
-        assert found.value == bracket.value
-        assert found.low == pytest.approx(least)
-        assert found.high == pytest.approx(1.02 * bracket.high)
-
-
 def test_so_little_hidden_flash_that_the_reserve_may_be_as_large_is_no_finding(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
-from ssdlab.experiments.steady import closed_form, estimates
+from ssdlab.experiments.steady import analysis, closed_form, estimates
 from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.estimates import hidden_flash, waf_without_map, with_map
 from ssdlab.experiments.steady.first_cycle import Cycle
@@ -425,3 +425,11 @@ def test_hidden_flash_that_no_choice_of_victims_explains_is_not_reported(
         )
     random = drive(steady=0.25, garbage=AT_RANDOM)
     assert not estimates._contradiction(random, Bracket(900.0, 900.0, 950.0))
+
+
+def test_the_reported_bounds_are_two_percent_wider_but_not_below_one() -> None:
+    for bracket, least in ((Bracket(5.0, 4.0, 6.0), 4 / 1.02), (Bracket(1.1, 1.01, 1.2), 1.0)):
+        found = analysis._finding(Estimate(bracket, "by costs"), "; not steady")
+        bounds = (found.value, found.low, found.high)
+        assert bounds == pytest.approx((bracket.value, least, 1.02 * bracket.high))
+        assert found.why == "by costs; not steady"
