@@ -429,7 +429,7 @@ def test_hidden_flash_that_no_choice_of_victims_explains_is_not_reported(
 
 def test_the_reported_bounds_are_two_percent_wider_but_not_below_one() -> None:
     for bracket, least in ((Bracket(5.0, 4.0, 6.0), 4 / 1.02), (Bracket(1.1, 1.01, 1.2), 1.0)):
-        found = analysis._finding(Estimate(bracket, "by costs"), "; not steady")
+        found = analysis._waf_finding(Estimate(bracket, "by costs"), "; not steady")
         bounds = (found.value, found.low, found.high)
         assert bounds == pytest.approx((bracket.value, least, 1.02 * bracket.high))
         assert found.why == "by costs; not steady"

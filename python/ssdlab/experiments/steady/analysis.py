@@ -203,11 +203,11 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     elif why := contradiction(gauged, hidden, without_map):
         hidden = without_map = Estimate(None, why)
     note = "" if part.verdict.steady else "; the rate is not steady: this is WAF in the last window"
-    curve = _finding(with_map(gauged, without_map), note)
+    curve = _waf_finding(with_map(gauged, without_map), note)
     findings = {
         "waf": _counted_waf(evidence, part) or curve,
         "waf_curve": curve,
-        "waf_without_map": _finding(without_map, note),
+        "waf_without_map": _waf_finding(without_map, note),
         "mapping_unit_kib": _mapping_unit(gauged, part.block),
         "map_misses": _map_misses(gauged),
     }
@@ -261,7 +261,7 @@ def _fresh(fall: RateDrop, part: Part) -> dict[str, Finding]:
     return {"fresh_iops": Finding(fall.before / part.block, "requests/s", None, None, why)}
 
 
-def _finding(estimate: Estimate, note: str) -> Finding:
+def _waf_finding(estimate: Estimate, note: str) -> Finding:
     if estimate.bracket is None:
         return Finding(None, "", None, None, estimate.why)
     value, low, high = estimate.bracket

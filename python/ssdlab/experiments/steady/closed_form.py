@@ -119,10 +119,9 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
     `by_costs` are the bounds by programs and reads, without which victims may not be as random as
     they seem.
     """
-    within = _bounds(gauged, hidden)
-    costs = [] if by_costs is None else [by_costs]
-    if within is None or hidden.bracket is None:
+    if hidden.bracket is None or (within := _bounds(gauged, hidden.bracket)) is None:
         return None
+    costs = [] if by_costs is None else [by_costs]
     if gauged.garbage != AT_RANDOM:
         costs += _by_cycles(gauged)
     elif not costs or not any(cycle.is_flat for cycle in cycles(gauged, by_fall=True)):
@@ -134,8 +133,7 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
 
 def narrowed_by_hidden(gauged: Gauged, hidden: Estimate, waf: Bracket) -> Bracket:
     """The bounds of WAF within those by the hidden flash, if these overlap."""
-    within = _bounds(gauged, hidden)
-    if within is None:
+    if hidden.bracket is None or (within := _bounds(gauged, hidden.bracket)) is None:
         return waf
     low, high = max(waf.low, within.low), min(waf.high, within.high)
     if low > high:
@@ -143,20 +141,18 @@ def narrowed_by_hidden(gauged: Gauged, hidden: Estimate, waf: Bracket) -> Bracke
     return Bracket(waf.value, low, high) if low <= waf.value <= high else between(low, high)
 
 
-def _bounds(gauged: Gauged, hidden: Estimate) -> Bracket | None:
-    """WAF by the hidden flash; None if that does not show it."""
-    if hidden.bracket is None or gauged.unit is None or is_little(gauged, hidden.bracket):
+def _bounds(gauged: Gauged, hidden: Bracket) -> Bracket | None:
+    """WAF by the hidden flash in bytes; None if that does not show it."""
+    if gauged.unit is None or is_little(gauged, hidden):
         return None
     if gauged.garbage == AT_RANDOM:
-        _, low, high = at_random(gauged.region, hidden.bracket)
+        _, low, high = at_random(gauged.region, hidden)
         return _with_cache(gauged, low, high)
-    factors = _of_closed_form(gauged, hidden.bracket.value)
+    factors = _of_closed_form(gauged, hidden.value)
     if factors is None:
         return None
-    _, least, most = (1 + size / gauged.region for size in hidden.bracket)
-    return _with_cache(
-        gauged, factors[0] * waf_from_alpha(most), factors[1] * waf_from_alpha(least)
-    )
+    least, most = (waf_from_alpha(1 + size / gauged.region) for size in (hidden.high, hidden.low))
+    return _with_cache(gauged, factors[0] * least, factors[1] * most)
 
 
 def at_random(region: float, hidden: Bracket) -> Bracket:

@@ -213,9 +213,9 @@ def _clear(gauged: Gauged, kink: Bracket, later: Bracket | None) -> Bracket | No
     assert gauged.unit is not None
     if not gauged.cache:
         is_other = later is not None and later.value > SAME * kink.value
-        is_hidden = gauged.has_single_reads and gauged.may_write_cache
-        may_hide = gauged.may_hide_cache or gauged.may_hide_borrowed or is_hidden
-        return None if is_other or may_hide else kink
+        is_written = gauged.has_single_reads and gauged.writes_cache
+        is_hidden = gauged.may_hide_cache or gauged.may_hide_borrowed or is_written
+        return None if is_other or is_hidden else kink
     if gauged.has_own_flash is None:
         return None
     if later is not None and same(later.value, kink.value):

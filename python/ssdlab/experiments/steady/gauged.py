@@ -56,7 +56,7 @@ _DIRECT: Final = 0.75  # of the direct rate: collection lowers it further
 _CACHED: Final = 2.3
 """Random writes of a rested drive that are faster than the direct rate by this factor go to a
 cache."""
-_EARLIER: Final = 0.8  # of the drop when the cache is full
+_EARLIER: Final = 0.8  # position of an earlier drop / of that of the cache, at most
 _CACHE_LEAST: Final = 1.5  # times the buffer: what takes more than that is a cache
 
 
@@ -105,7 +105,11 @@ class Gauged:
     @cached_property
     def held(self) -> float:
         """Bytes that the buffer and an SLC cache took of the fill of the new drive."""
-        return max((drop.buffered for drop in rate_drops(self.fresh)), default=0.0)
+        return max((drop.buffered for drop in self._fresh_drops), default=0.0)
+
+    @cached_property
+    def _fresh_drops(self) -> Sequence[RateDrop]:
+        return rate_drops(self.fresh)
 
     @cached_property
     def direct(self) -> float:
@@ -328,20 +332,21 @@ class Gauged:
     @cached_property
     def _cache_drop(self) -> RateDrop | None:
         level = _DIRECT * settled(self.fresh)
-        drops = [drop for drop in rate_drops(self.fresh) if drop.after > level]
+        drops = [drop for drop in self._fresh_drops if drop.after > level]
         found = [drop for drop in drops if drop.buffered > self._cache_least]
         return max(found, key=lambda drop: drop.buffered, default=None)
 
     @property
     def cached(self) -> Bracket:
-        """Bytes in the cache and in the buffer when the cache was full.
+        """Bytes in the cache and in the buffer when the rate of the fill falls.
 
-        The rate falls then only if the buffer is full already, as an earlier drop shows. Otherwise
-        it falls when the buffer is full, too.
+        That is all that was written if the buffer was full before, as an earlier drop shows.
+        Otherwise the rate falls only when the buffer is full, too; until then other flash is
+        programmed.
         """
         drop = self._cache_drop
         assert drop is not None
-        is_full = any(each.at < _EARLIER * drop.at for each in rate_drops(self.fresh))
+        is_full = any(each.at < _EARLIER * drop.at for each in self._fresh_drops)
         late = 0.0 if is_full else self.buffer * drop.after / (drop.before - drop.after)
         value, slack = drop.at - late, self.buffer / 2
         return Bracket(value, value - slack, min(drop.at, value + slack))
@@ -380,7 +385,7 @@ class Gauged:
 
     @property
     def may_hide_borrowed(self) -> bool:
-        """Whether there may be such a cache, although the fill shows none."""
+        """Whether an SLC cache that the fill does not show may borrow flash of the spare."""
         return not self.cache and self.may_borrow
 
     @cached_property
