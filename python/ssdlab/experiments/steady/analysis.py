@@ -45,7 +45,7 @@ KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 _FALL_WITHIN: Final = 2.0  # regions: no drive hides more than twice its visible flash
 _COVERS: Final = 1.02
-"""Factor of the reported bounds of WAF, which then cover 95 % of the true values on random drives."""
+"""Factor of the reported bounds of WAF: they then cover 95 % of the values on random drives."""
 _RESERVE: Final = "; the upper bound adds the blocks that garbage collection keeps in reserve"
 
 
