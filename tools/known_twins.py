@@ -13,7 +13,10 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class KnownTwin:
-    """A small drive; sizes are bytes, or text with a unit. `ftl` and `slc` are TOML lines."""
+    """A small drive; sizes are bytes, or text with a unit.
+
+    `flash`, `ftl` and `slc` are TOML lines.
+    """
 
     capacity: int = 512 * MIB
     spare: float = 0.10
@@ -28,6 +31,7 @@ class KnownTwin:
     ftl: str = 'victim = "greedy"'
     slc: str = ""
     unit: str = "4 KiB"
+    flash: str = ""
 
     @property
     def text(self) -> str:
@@ -52,6 +56,7 @@ read = {self.read}
 program = "{self.program}"
 erase = "3500 us"
 channel_bandwidth = "533 MB/s"
+{self.flash}
 [ftl]
 mapping_unit = "{self.unit}"
 spare = {self.spare}

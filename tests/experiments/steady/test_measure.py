@@ -217,7 +217,8 @@ def test_data_that_is_read_at_once_has_been_flushed(tmp_path: Path) -> None:
     recent = next(number for number, step in enumerate(steps) if step["case"] == "recent")
     assert steps[recent + 1]["phase"] == "flush"
     reads = [step["case"] for step in steps if step["case"].endswith(" read")]
-    assert reads == ["recent read", "near read", "anywhere read", "unmapped read", "rested read"]
+    cases = ("recent", "near", "anywhere", "unmapped", "old", "rested")
+    assert reads == [f"{case} read" for case in cases]
 
 
 def test_sequential_writes_have_a_waf_of_one_and_give_no_spare(tmp_path: Path) -> None:
@@ -362,6 +363,17 @@ def test_writes_that_also_go_to_an_slc_cache_count_in_waf(tmp_path: Path, foldin
     slc = f'{CACHES["dynamic"]}\nread = "20 us"\nfolding = "{folding}"'
     run = _run(replace(SMALL, spare=0.25, slc=slc), tmp_path, Plan(seed=3))
     assert _gauged(run).writes_cache is (folding == "while writing")
+    assert _covers(run, "waf_curve", run.number("waf"), 0.0)
+
+
+@pytest.mark.parametrize("slc", ["", CACHES["dynamic"]])
+def test_a_page_that_a_die_keeps_is_not_taken_for_an_slc_cache(tmp_path: Path, slc: str) -> None:
+    slc = slc and f'{slc}\nread = "20 us"\nfolding = "while writing"'
+    twin = replace(SMALL, spare=0.25, dies=16, slc=slc, flash="keeps_page = true")
+    run = _run(twin, tmp_path, Plan(seed=3))
+    old = _gauged(run)._single_reads("old")
+    assert old.quantile(0.1) < 0.5 * old.quantile(0.5), "some pages are read again"
+    assert _gauged(run).writes_cache in ((None, True) if slc else (None, False))
     assert _covers(run, "waf_curve", run.number("waf"), 0.0)
 
 

@@ -30,6 +30,15 @@ def _reads(*latencies: float) -> SingleReads:
     return SingleReads(*np.unique(latencies, return_counts=True))
 
 
+def _gauged(monkeypatch: pytest.MonkeyPatch, cases: dict[str, tuple[float, ...]]) -> Gauged:
+    """Gauges with single reads of these latencies."""
+    reads = {case: _reads(*each) for case, each in cases.items()}
+    steps = [{"case": f"{case} read"} for case in cases]
+    monkeypatch.setattr(Evidence, "steps", lambda _evidence, _kind: steps)
+    monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
+    return Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
+
+
 TLC, SLC, BUFFER = (90.0,) * 5 + (110.0,) * 5, (70.0,) * 10, (40.0,) * 10
 
 
@@ -58,11 +67,29 @@ def test_data_that_is_read_faster_than_older_data_after_a_flush_went_to_a_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = {"unmapped": BUFFER, "recent": recent, "near": near, "anywhere": near}
-    reads = {case: _reads(*each) for case, each in cases.items()}
-    monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
     monkeypatch.setattr(Gauged, "may_borrow", borrows)
-    gauged = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
-    assert (gauged.writes_cache, gauged.may_write_cache) == expected
+    for old in ({}, {"old": near}):  # an earlier version has none
+        gauged = _gauged(monkeypatch, cases | old)
+        assert (gauged.writes_cache, gauged.may_write_cache) == expected
+
+
+@pytest.mark.parametrize(
+    ("recent", "old", "expected"),
+    [
+        ((*SLC[:3], *TLC), (*SLC[:2], *TLC), None),
+        ((*SLC[:9], *TLC), (*SLC[:2], *TLC), True),
+        (SLC, (*SLC, *SLC, *TLC), None),
+        (TLC, (*SLC[:2], *TLC), False),
+    ],
+)
+def test_pages_that_dies_keep_after_a_read_are_not_a_cache(
+    recent: tuple[float, ...],
+    old: tuple[float, ...],
+    expected: bool | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = {"unmapped": BUFFER, "recent": recent, "near": TLC, "anywhere": TLC, "old": old}
+    assert _gauged(monkeypatch, cases).writes_cache is expected
 
 
 @pytest.mark.parametrize(
@@ -100,9 +127,8 @@ def test_trimmed_blocks_whose_map_is_loaded_first_do_not_hide_a_cache(
     """Most of them take as long as reads of flash, if the map does not fit into memory."""
     reads = {"unmapped": (*BUFFER[:2], *TLC), "recent": SLC, "near": TLC}
     for anywhere, expected in ((TLC, None), ((*TLC, *(2 * each for each in TLC)), True)):
-        cases = {case: _reads(*each) for case, each in (reads | {"anywhere": anywhere}).items()}
-        monkeypatch.setattr(Gauged, "_single_reads", lambda _, case, cases=cases: cases[case])
-        assert Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0).writes_cache is expected
+        gauged = _gauged(monkeypatch, {**reads, "anywhere": anywhere})
+        assert gauged.writes_cache is expected
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ _BUFFER_UNSEEN: Final = 64 * MIB
 _MISSES: Final = 1.07  # latency of reads anywhere / of those near each other, at least
 _IN_CACHE: Final = 0.98  # latency of reads in an SLC cache / of fast ones elsewhere, at most
 _SOME: Final = 0.05  # of the reads
+_MORE: Final = 2.0  # share of fast reads of recent data / of old data, at least
 _ALIKE: Final = 1.5  # slow / fast reads whose map is in memory, at most
 _CERTAIN: Final = 2.0  # standard deviations
 _FAST: Final = 0.1
@@ -299,15 +300,25 @@ class Gauged:
         It is if some of it is read faster than older data, but not as fast as trimmed blocks, which
         take no time in flash: a drive that ignores a flush still has it in its buffer. If all of it
         is read at the same speed, unlike older data, it may be in a cache whose reads are slow.
+        A die may also keep a page that was just read: then old data is read fast, too, if the reads
+        are as near to each other.
         """
         unmapped, recent, near = map(self._single_reads, ("unmapped", case, "near"))
         without_flash = _NO_FLASH * unmapped.quantile(_FAST if self.misses_map else _SLOW)
         fast, slow = near.quantile(_FAST), near.quantile(_SLOW)
-        if recent.share_between(without_flash, _IN_CACHE * fast) > _SOME:
-            return True
+        share = recent.share_between(without_flash, _IN_CACHE * fast)
+        kept = self._kept_share(without_flash, _IN_CACHE * fast)
+        if share > _SOME:
+            return True if share > _SOME + _MORE * kept else None
         is_uniform = recent.quantile(_SLOW) < _UNIFORM * recent.quantile(_FAST)
         is_unclear = is_uniform and slow > _UNIFORM * fast
         return None if is_unclear or recent.quantile(0.5) <= without_flash else False
+
+    def _kept_share(self, low: float, high: float) -> float:
+        """Of reads near each other in old data, the share with a latency between these (in ns)."""
+        if not any(step["case"] == "old read" for step in self.evidence.steps("gauge")):
+            return 0.0  # an earlier version
+        return self._single_reads("old").share_between(low, high)
 
     @property
     def may_write_cache(self) -> bool:

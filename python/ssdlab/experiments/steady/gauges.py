@@ -85,6 +85,7 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, rounds: Verd
     filled = _run(session, "fill", "large writes in order", fill(plan, 0.0))
     is_limited = _is_limited(filled, fresh, burst)
     _reads(session, plan, "read", 0.0 if is_limited else plan.settle_s)
+    _single_reads(session, plan, "old", plan.region // 2, recent.amount_bytes)
     session.target.check_uncached()
     _run(session, "large", "large writes at random", _job(plan, "large", large))
     _collect_known(session, plan, _unit(session, plan, rounds) or _UNIT_MOST)
