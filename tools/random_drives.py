@@ -126,16 +126,24 @@ def random_drive(seed: int, capacity: int = 2048 * MIB) -> RandomDrive:
     stream = random.Random(seed)
     # A stream of its own: what the other one draws stays the same for each seed.
     rules = random.Random(f"{seed}, pacing and folding")
+    features = random.Random(f"{seed}, features")
     while True:
         values = _draw(stream, capacity)
         _add_rules(rules, values)
         noise = stream.choice((0.0, 0.0, 0.01, 0.03))
         drive = RandomDrive(seed, _toml(values), values, noise)
-        try:
-            drive.describe()
-        except TargetError:  # for example fewer superblocks than its streams and reserves need
-            continue
-        return drive
+        if _is_valid(drive):
+            break
+    featured = drive.with_values(_with_features(features, values))
+    return featured if _is_valid(featured) else drive
+
+
+def _is_valid(drive: RandomDrive) -> bool:
+    try:
+        drive.describe()
+    except TargetError:  # for example fewer superblocks than its streams and reserves need
+        return False
+    return True
 
 
 def _draw(stream: random.Random, capacity: int) -> dict[str, dict[str, Any]]:
@@ -263,6 +271,34 @@ def _add_rules(stream: random.Random, values: dict[str, dict[str, Any]]) -> None
         values["slc"]["folding"] = "while writing"
     if merges and values["ftl"]["mapping_unit"] != "4 KiB":
         values["buffer"]["merges_writes"] = True
+
+
+def _with_features(
+    stream: random.Random, values: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """The values with what few drives have.
+
+    These are pages that stay in the registers of dies, planes that read independently, a bound for
+    suspended programs, a larger reserve, collection while idle, and a link that writes slower than
+    it reads.
+    """
+    values = {section: dict(keys) for section, keys in values.items()}
+    flash, ftl, link = (values[section] for section in ("flash", "ftl", "link"))
+    if stream.random() < 0.15:
+        flash["keeps_page"] = True
+    if stream.random() < 0.2 and flash["planes"] > 1 and flash["cache_register"]:
+        flash["independent_plane_reads"] = True
+    if stream.random() < 0.4 and "suspend" in flash:
+        flash["delay_limit"] = f"{stream.uniform(300, 5000):.0f} us"
+    if stream.random() < 0.15:
+        ftl["reserve"] = stream.choice((3, 4, 6))
+    if stream.random() < 0.15:
+        ftl["idle_reserve"] = ftl.get("reserve", 2) + stream.choice((2, 4, 8))
+        ftl["idle_after"] = f"{stream.choice((10, 100, 1000))} ms"
+    if stream.random() < 0.15:
+        read_rate = float(link["bandwidth"].split()[0])
+        link["write_bandwidth"] = f"{stream.uniform(0.5, 0.95) * read_rate:.0f} MB/s"
+    return values
 
 
 def _toml(values: dict[str, dict[str, Any]]) -> str:

@@ -62,11 +62,15 @@ Score = tuple[str, str]
 
 def run(drive: RandomDrive, experiment: Any, analysis: Any, plan: Any) -> Conclusion:
     """The conclusion of an experiment on a fresh twin."""
-    session = RunSession(OpenTarget(drive.open(), {"kind": "twin", **drive.describe()}))
+    session = RunSession(OpenTarget(drive.open(), _identity(drive)))
     session.run_plan(experiment.measure, plan)
     tables = session.recording.tables()
     conclusion: Conclusion = analysis.conclude(Evidence(tables, plan.parameters(), virtual=True))
     return conclusion
+
+
+def _identity(drive: RandomDrive) -> dict[str, Any]:
+    return {"kind": "twin", "name": "random", **drive.describe()}
 
 
 def near(value: object, truth: float, tolerance: float = TOLERANCE) -> bool:
@@ -86,10 +90,13 @@ def grade(finding: Finding | None, truth: float, tolerance: float = TOLERANCE) -
 
 
 def score_stripe(drive: RandomDrive) -> dict[str, Score]:
-    """Chunk and number of dies."""
+    """Chunk and number of units that read independently: dies, or their planes."""
     conclusion = run(drive, stripe, stripe_analysis, stripe.Plan(1024 * MIB, 2, 4096, drive.seed))
     findings, shape = conclusion.findings, drive.describe()
-    truths = {"chunk_kib": shape["chunk_bytes"] / 1024, "units": shape["dies"]}
+    chunk, units = shape["chunk_bytes"], shape["dies"]
+    if drive.get("flash.independent_plane_reads"):
+        chunk, units = min(chunk, shape["page_bytes"]), units * shape["planes"]
+    truths = {"chunk_kib": chunk / 1024, "units": units}
     scores = {}
     for name, truth in truths.items():
         value = findings[name].value
@@ -156,12 +163,12 @@ def _grade_misses(drive: RandomDrive, finding: Finding) -> Score:
 def _usable(drive: RandomDrive, capacity: int) -> tuple[float, float]:
     """Hidden / all flash in percent, of the hidden flash that takes data.
 
-    The first value leaves out the reserve of two superblocks and those that the host and a dynamic
-    cache are filling; the second ends where the twin counts its first relocation, which may be a
+    The first value leaves out the reserve, and the superblocks that the host and a dynamic cache
+    are filling; the second ends where the twin counts its first relocation, which may be a
     superblock earlier. A static SLC cache is not spare.
     """
     shape = drive.describe()
-    held, apart = 3 + (drive.get("slc.mode") == "dynamic"), 0.0
+    held, apart = 1 + drive.get("ftl.reserve", 2) + (drive.get("slc.mode") == "dynamic"), 0.0
     if drive.get("slc.mode") == "static":
         apart = _slc_mib(drive) * MIB
         held += round(apart / _slc_superblock(drive))
@@ -231,7 +238,9 @@ def _write_rate(drive: RandomDrive, program: str) -> float:
 
 
 def _link_rate(drive: RandomDrive) -> float:
-    return 1e6 * float(drive.get("link.bandwidth").split()[0])
+    """Bytes per second that the link writes."""
+    rate = drive.get("link.write_bandwidth") or drive.get("link.bandwidth")
+    return 1e6 * float(rate.split()[0])
 
 
 def _buffer_fills(drive: RandomDrive) -> bool:
@@ -345,7 +354,7 @@ def score_trim(drive: RandomDrive) -> dict[str, Score]:
     scores = {}
     for name, opened in (("trim", drive.open()), ("trim dropped", TrimlessDrive(drive.open()))):
         plan = TrimPlan(seed=drive.seed)
-        session = RunSession(OpenTarget(cast(Drive, opened), {"kind": "twin", **drive.describe()}))
+        session = RunSession(OpenTarget(cast(Drive, opened), _identity(drive)))
         session.run_plan(trim.measure_reach, plan)
         evidence = Evidence(session.recording.tables(), plan.parameters(), virtual=True)
         finding = trim_analysis.reach_of(evidence)
