@@ -371,8 +371,7 @@ def test_a_page_that_a_die_keeps_is_not_taken_for_an_slc_cache(tmp_path: Path, s
     slc = slc and f'{slc}\nread = "20 us"\nfolding = "while writing"'
     twin = replace(SMALL, spare=0.25, dies=16, slc=slc, flash="keeps_page = true")
     run = _run(twin, tmp_path, Plan(seed=3))
-    old = _gauged(run)._single_reads("old")
-    assert old.quantile(0.1) < 0.5 * old.quantile(0.5), "some pages are read again"
+    assert _gauged(run)._single_reads("old").quantile(0.1) < 40_000, "some pages are read again"
     assert _gauged(run).writes_cache in ((None, True) if slc else (None, False))
     assert _covers(run, "waf_curve", run.number("waf"), 0.0)
 
