@@ -79,7 +79,12 @@ def test_the_interval_of_a_size_ends_half_way_to_the_next_that_was_tried() -> No
 
 @pytest.mark.parametrize(
     ("bare", "cached", "kept", "determined"),
-    [(100.0, 1.0, True, False), (1.0, 100.0, False, True), (1.0, 2.0, False, False)],
+    [
+        (100.0, 1.0, True, False),
+        (1.0, 100.0, False, True),
+        (1.0, 2.0, False, False),
+        pytest.param(2.0, 1.0, False, False, id="a cache that the results do not require"),
+    ],
 )
 def test_the_variant_that_explains_the_results_is_taken(
     *, bare: float, cached: float, kept: bool, determined: bool, monkeypatch: pytest.MonkeyPatch

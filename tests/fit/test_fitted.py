@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ssdlab import profiles
 from ssdlab.fit import fitted
 from ssdlab.fit.choices import PageTypes
+from ssdlab.fit.intervals import POOR_FIT
 from ssdlab.fit.parameters import BUFFER, TYPES, Estimate, Scale, SearchSpace
 from ssdlab.fit.solving import Solution
 from ssdlab.profiles.toml_edit import get_value, set_value
@@ -25,15 +28,25 @@ def test_page_types_that_were_chosen_stay_if_their_mean_does_not_change(
     assert get_value(text, "flash.read") == read
 
 
+def _solution(excess: float) -> Solution:
+    zeros = np.zeros(1)
+    return Solution((), zeros, zeros, 1.0, excess=excess)
+
+
+def test_the_spare_is_not_determined_if_no_twin_explains_the_results() -> None:
+    spare = Estimate("ftl.spare", 0.2, 0.18, 0.22, determined=True)
+    assert fitted._checked(START, spare, [], _solution(excess=1.0)) is spare
+    poor = fitted._checked(START, spare, [], _solution(excess=1.1 * POOR_FIT))
+    assert poor == replace(spare, determined=False)
+
+
 @pytest.mark.parametrize(("rise", "size"), [(0.0, "496 KiB"), (3.0, "496 KiB"), (50.0, "512 KiB")])
 def test_a_buffer_is_not_corrected_if_the_results_then_fit_worse(
     monkeypatch: pytest.MonkeyPatch, rise: float, size: str
 ) -> None:
     text = set_value(START, BUFFER, "512 KiB")
     monkeypatch.setattr(fitted, "cost_on", lambda _o, text: 7.0 + rise * ('"496 KiB"' in text))
-    spare = Estimate("ftl.spare", 0.2, 0.18, 0.22, determined=True)
     buffer = Estimate(BUFFER, "496 KiB", "480 KiB", "500 KiB", determined=True)
-    assert fitted._checked(text, spare, [], drop=3.84) is spare
-    kept = fitted._checked(text, buffer, [], drop=3.84)
+    kept = fitted._checked(text, buffer, [], _solution(excess=1.0))
     assert kept.value == size
     assert (kept.low, kept.high) == ("480 KiB", "500 KiB" if size == "496 KiB" else "512 KiB")

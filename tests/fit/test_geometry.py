@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ssdlab import profiles
@@ -188,7 +189,7 @@ def test_the_kind_of_cache_must_agree_with_the_other_results(
     finding = Finding(10.0, "%", 9.0, 11.0, "")
     results = Measurement("steady", "", "box", cells, {"hidden_spare": finding}, parameters)
     monkeypatch.setattr(lasting, "VICTIMS", ("greedy",))
-    monkeypatch.setattr(lasting, "_cost", lambda *arguments: 1.0)
+    monkeypatch.setattr(lasting._Candidates, "_errors", lambda *_: np.zeros(10))
     monkeypatch.setattr(lasting, "cost_on", lambda _o, text: 50.0 * ('"dynamic"' in text))
     found = {one.key: one for one in lasting_estimates(text, FitInput((results,)))}
     assert (found["slc.mode"].value, found["slc.mode"].determined) == ("static", True)
@@ -198,6 +199,64 @@ def test_the_kind_of_cache_must_agree_with_the_other_results(
     found = {one.key: one for one in lasting_estimates(text, FitInput((results,)))}
     assert (found["slc.mode"].low, found["slc.mode"].high) == ("static", "dynamic")
     assert not found["slc.mode"].determined
+
+
+def _steady(truth: str, percent: float) -> FitInput:
+    """Rates of rounds on a drive, and its spare as `steady` would report it."""
+    plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=3.0, seed=5)
+    results = _measure(truth, "steady", (steady, steady_analysis), plan)
+    finding = Finding(percent, "%", None, None, "")
+    return FitInput((replace(results, findings={"hidden_spare": finding}),))
+
+
+def _program_us(found: Estimate) -> list[float]:
+    return [float(text.split()[0]) for text in (found.value, found.low, found.high)]
+
+
+def test_the_lasting_rate_shows_the_time_of_a_program_if_the_spare_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lasting, "VICTIMS", ("greedy",))
+    truth = set_values(_truth(), {"link.bandwidth": "60 MB/s", "ftl.spare": 0.15})
+    start, results = set_value(truth, "flash.program", "1200 us"), _steady(truth, 12.0)
+    spare = Estimate("ftl.spare", 0.15, 0.149, 0.151)
+    found = list(lasting_estimates(start, results, spare=spare, is_known=False))
+    [program] = [one for one in found if one.key == "flash.program"]
+    value, low, high = _program_us(program)
+    assert value == pytest.approx(600, rel=0.05)
+    assert low == pytest.approx(value / 1.2, rel=0.03)
+    assert high == pytest.approx(1.2 * value, rel=0.03)
+    assert not program.determined
+    assert "ftl.spare" not in {one.key for one in found}
+    # With less spare each write costs more, so that a program takes less.
+    spare = replace(spare, low=0.1, high=0.2)
+    [program, *_] = lasting_estimates(start, results, spare=spare, is_known=False)
+    _, wide_low, wide_high = _program_us(program)
+    assert wide_low < 0.9 * low
+    assert wide_high > 1.1 * high
+    # If the other results show it, the rates do not change it.
+    assert {one.key for one in lasting_estimates(start, results, spare=spare)} == {"ftl.victim"}
+
+
+def test_the_lasting_rate_does_not_show_the_time_of_a_program_if_the_link_limits_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lasting, "VICTIMS", ("greedy",))
+    truth = set_values(_truth(), {"link.bandwidth": "20 MB/s", "ftl.spare": 0.4})
+    spare = Estimate("ftl.spare", 0.4, 0.39, 0.41)
+    start = set_value(truth, "flash.program", "500 us")
+    found = lasting_estimates(start, _steady(truth, 35.0), spare=spare, is_known=False)
+    assert {one.key for one in found} == {"ftl.victim"}
+
+
+def test_victims_chosen_at_random_are_found_with_little_spare_that_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lasting, "VICTIMS", ("greedy", "random"))
+    truth = set_values(_truth(), {"ftl.spare": 0.048, "ftl.victim": "random"})
+    start = set_value(truth, "ftl.victim", "greedy")
+    found = {one.key: one for one in lasting_estimates(start, _steady(truth, 3.0))}
+    assert found["ftl.victim"].value == "random"
 
 
 def test_the_search_starts_from_the_rates_that_results_show() -> None:

@@ -22,7 +22,7 @@ from ssdlab.fit.direct_estimates import (
     initial_estimates,
 )
 from ssdlab.fit.first_guess import guess
-from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
+from ssdlab.fit.intervals import DETERMINED_RATIO, POOR_FIT, drop_of, estimates
 from ssdlab.fit.lasting import lasting_estimates
 from ssdlab.fit.objective import Floats, Objective
 from ssdlab.fit.parameters import (
@@ -124,9 +124,8 @@ def fit(
     cached = any(get_value(one.start, SLC) is not None for one in starts)
     kept = [_without_left_out(one, cached=cached) for _, one in objectives if one.cells]
     searched = [_search(variant, kept, fit_input, direct, source, progress) for variant in starts]
-    best = min(searched, key=lambda one: one.cost)
-    limit = best.cost + drop_of(best.solutions[0])
-    near = [best, *(one for one in searched if one is not best and one.cost <= limit)]
+    near = _near(searched)
+    best = near[0]
     direct = _with_cache(direct, best, near)
     text, parameters = _estimates_of(profile, near, fit_input, direct, kept, source)
     checks = [
@@ -167,6 +166,17 @@ class _Searched:
         return {scale.key for scale in scales} | {choice.key for choice in choices}
 
 
+def _near(searched: Sequence[_Searched]) -> list[_Searched]:
+    """The variants within the interval, the best first.
+
+    If one of them has no SLC cache, it is the best: the results do not require a cache.
+    """
+    least = min(searched, key=lambda one: one.cost)
+    limit = least.cost + drop_of(least.solutions[0])
+    near = [one for one in searched if one.cost <= limit]
+    return sorted(near, key=lambda one: (one.variant.has_cache is True, one.cost))
+
+
 def _estimates_of(
     profile: str,
     near: Sequence[_Searched],
@@ -182,9 +192,8 @@ def _estimates_of(
     found = near[0]
     space, start, searched = found.space, found.start, found.keys
     text = enlarge_buffer(_apply_solution(start, space, found.solutions[0], source), source)
-    drop = drop_of(found.solutions[0])
     for one in corrected_estimates(text, fit_input.others):
-        direct = direct | {one.key: _checked(text, one, objectives, drop)}
+        direct = direct | {one.key: _checked(text, one, objectives, found.solutions[0])}
     if "flash.channels" in searched:
         searched.add(DIES_PER_CHANNEL)
     applied = {key: one for key, one in direct.items() if key not in searched}
@@ -192,7 +201,14 @@ def _estimates_of(
     intervals = [_with_page_types(text, one) for one in _intervals(near)]
     is_known = any(one.key == "flash.program" and one.determined for one in intervals)
     excess = found.solutions[0].excess
-    lasting = lasting_estimates(text, fit_input, excess, objectives=objectives, is_known=is_known)
+    lasting = lasting_estimates(
+        text,
+        fit_input,
+        excess,
+        objectives=objectives,
+        spare=applied.get("ftl.spare"),
+        is_known=is_known,
+    )
     applied |= {one.key: one for one in lasting}
     text = apply_estimates(text, list(applied.values()), source)
     applied |= {one.key: one for one in found.by_rates if one.key not in searched}
@@ -204,27 +220,25 @@ def _estimates_of(
         for one in intervals
         if one.key not in applied
     ]
-    if found.variant.has_cache and any(one.variant.has_cache is False for one in near):
-        parameters = [
-            replace(one, low=None, determined=False) if one.key == SLC else one
-            for one in parameters
-        ]
     return text, _with_assumptions(text, parameters, fit_input)
 
 
 def _checked(
-    text: str, corrected: Estimate, objectives: Sequence[Objective], drop: float
+    text: str, corrected: Estimate, objectives: Sequence[Objective], solution: Solution
 ) -> Estimate:
-    """The corrected estimate; a buffer stays if the cost of all results would rise by `drop`.
+    """The corrected estimate; a buffer stays if the results would then be explained worse.
 
     The search fitted all other numbers to the buffer that it had. A little less may not hold the
-    pages that all dies program at a time.
+    pages that all dies program at a time. A twin that does not explain the results does not show
+    what collection keeps in reserve.
     """
+    if corrected.key == "ftl.spare" and solution.excess > POOR_FIT:
+        return replace(corrected, determined=False)
     known = str(get_value(text, corrected.key))
     if corrected.key != BUFFER or parse_size(str(corrected.value)) == parse_size(known):
         return corrected
     changed = set_value(text, BUFFER, corrected.value)
-    if cost_on(objectives, changed) <= cost_on(objectives, text) + drop:
+    if cost_on(objectives, changed) <= cost_on(objectives, text) + drop_of(solution):
         return corrected
     low = min(known, str(corrected.low), key=parse_size)
     high = max(known, str(corrected.high), key=parse_size)

@@ -258,6 +258,11 @@ def _residuals(objective: Objective, text: str, effort: Effort) -> Floats:
     errors: Floats = np.nan_to_num(logs, nan=limit, posinf=limit, neginf=-limit) / objective.sigma
     if objective.experiment == "aging":
         return errors
+    return robust(errors)
+
+
+def robust(errors: Floats) -> Floats:
+    """Errors in standard deviations, whose squares grow linearly beyond `OUTLIER`."""
     squares = 2 * OUTLIER**2 * (np.sqrt(1 + (errors / OUTLIER) ** 2) - 1)
-    robust: Floats = np.sign(errors) * np.sqrt(squares)
-    return robust
+    limited: Floats = np.sign(errors) * np.sqrt(squares)
+    return limited
