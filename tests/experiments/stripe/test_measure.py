@@ -302,3 +302,32 @@ def test_channels_with_mapping_units_of_8_kib_are_not_taken_for_dies_because_of_
     session.run_plan(measure, plan)
     conclusion = conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True))
     assert conclusion.findings["units"].value in {None, 32}
+
+
+@pytest.mark.parametrize(("bandwidth", "unit"), [(40, 4), (100, 8), (150, 16)])
+def test_a_channel_of_an_old_standard_is_not_taken_for_a_die(bandwidth: int, unit: int) -> None:
+    text = Twin(4, 2, chunk=32, page=16, read=(25.0,), channel=bandwidth).profile(1024)
+    text = set_value(set_value(text, "ftl.mapping_unit", f"{unit} KiB"), "flash.program", "600 us")
+    findings = _concluded(open_twin("known", text), Plan(512 * MIB, reads=4096)).findings
+    assert (findings["chunk_kib"].value, findings["units"].value) == (32, 8)
+
+
+def test_equal_waits_for_transfers_of_a_slow_channel_do_not_make_it_a_die() -> None:
+    text = Twin(10, 2, chunk=16, planes=2, page=8, read=(25.0,), channel=40).profile(1024)
+    text = set_value(set_value(text, "ftl.mapping_unit", "8 KiB"), "flash.program", "600 us")
+    findings = _concluded(open_twin("known", text), Plan(512 * MIB, reads=4096)).findings
+    assert (findings["chunk_kib"].value, findings["units"].value) in {(16, None), (16, 20)}
+
+
+def test_planes_that_take_turns_within_a_chunk_are_irregular() -> None:
+    """Each of 48 planes has two pieces of 16 KiB in a stripe, four pieces apart."""
+    text = Twin(3, 4, chunk=128, planes=4, page=16).profile(1024)
+    text = text.replace("[flash]", "[flash]\nindependent_plane_reads = true")
+    assert _concluded(open_twin("known", text)).findings["units"].value is None
+
+
+def test_chunks_of_36_kib_on_25_dies_are_found() -> None:
+    twin = Twin(5, 5, chunk=36, planes=3, page=12)
+    plan_ = Plan(1024 * MIB, 2, 4096)
+    findings = _concluded(twin.open(plan_.size, 0.0, 1), plan_).findings
+    assert (findings["chunk_kib"].value, findings["units"].value) == (36, 25)

@@ -46,12 +46,20 @@ MORE: Final = 1.1
 and programmed in equal times."""
 LONGER: Final = 1.25
 """Reads that wait longer than a transfer by this factor wait for programs."""
+LONGER_TWICE: Final = 1.6
+"""As LONGER, if reads may wait once for each transfer and again for every second program."""
+FEW_READS: Final = 4.0
+"""A wait shorter than so many reads: the program may end before the other address of a pair."""
 SUSPEND_NS: Final = 100_000.0
 """No drive takes longer to suspend a program, so longer waits are not for that."""
 SENSE_NS: Final = 6_000.0
 """The shortest tR that a drive with hidden dies may have ..."""
 SENSE_SHARE: Final = 1 / 3
 """... and as a share of its transfers: such fast flash never has such slow channels."""
+SLOW: Final = 130.0
+"""MiB/s. Up to this rate channels are of a standard (ONFI 2.0) that is older than ..."""
+SENSE_SLOW_NS: Final = 10_000.0
+"""... flash with a shorter tR than this."""
 CACHED: Final = 0.1
 """A read served by the write buffer saves all but this share of the time on flash."""
 READ_BACK: Final = 512 * GRAIN
@@ -63,12 +71,14 @@ class Channel:
     """Addresses that share a channel: multiples of `period` from the start of `part` on.
 
     `part` is the part of the region that is searched, as (start, length). There are `units` such
-    channels, and each reads a mapping unit in `unit_ns`. Sizes are in bytes.
+    channels, and each reads a mapping unit, of at most `unit_bytes`, in `unit_ns`. Sizes are in
+    bytes.
     """
 
     period: int
     units: int
     unit_ns: float
+    unit_bytes: int
     part: tuple[int, int]
 
     def probe(self, multiples: tuple[int, ...], load: Load) -> Probe:
@@ -119,8 +129,14 @@ def is_one_die(log: ProbeLog, channel: Channel) -> Procedure[bool]:
     single_ns = 1e9 * GRAIN / MIB / log.rate(single)
     rest_ns = single_ns - log.results(back)[0].read_ns - channel.unit_ns
     is_cached = rest_ns > -CACHED * channel.unit_ns
-    is_short = rest_ns < min(SENSE_NS, SENSE_SHARE * channel.unit_ns)
+    is_short = rest_ns < min(_sense_ns(channel), SENSE_SHARE * channel.unit_ns)
     return is_cached and is_short
+
+
+def _sense_ns(channel: Channel) -> float:
+    """The shortest tR of dies behind such channels."""
+    is_slow = 1e9 * channel.unit_bytes / MIB / channel.unit_ns <= SLOW
+    return SENSE_SLOW_NS if is_slow else SENSE_NS
 
 
 def dies_of_channel(log: ProbeLog, channel: Channel) -> Procedure[int | None]:
@@ -195,12 +211,16 @@ def _waits_for_programs(log: ProbeLog, one: Probe, channel: Channel) -> bool:
     """Whether reads wait longer than the data of a program can take on the channel.
 
     If reads waited for transfers only, there would be one wait for each page that the channel
-    programs, so their number gives the mapping units of a page: one or more.
+    programs, so their number gives the mapping units of a page: one or more. But if programs end
+    within a few reads, two dies may wait as long as one: each wait for a transfer, and that of the
+    die that is read again until the program ends. Then there are up to 1.5 waits for a page.
     """
     assert one.writes is not None
     for result in log.results(one):
         units_of_page = 1 / (result.long_share * one.writes.reads * channel.units)
-        longest_ns = max(SUSPEND_NS, LONGER * units_of_page * channel.unit_ns)
+        is_short = result.long_ns < FEW_READS * result.read_ns
+        longer = LONGER_TWICE if is_short else LONGER
+        longest_ns = max(SUSPEND_NS, longer * units_of_page * channel.unit_ns)
         if units_of_page < 1 or result.long_ns <= longest_ns:
             return False
     return True

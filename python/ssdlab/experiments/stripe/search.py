@@ -36,21 +36,25 @@ FALLS: Final = 1.4
 """Reads over all units are at least this factor faster than on one unit; two dies reach 1.9."""
 LOWER: Final = 0.85
 """A multiple of a period that lowers the rate to below this factor may be the true period."""
-ODD: Final = (3, 5, 7, 9, 11, 13, 15, 21, 25, 27, 33, 35, 39, 45, 49, 55, 63, 65, 75, 77, 91, 105)
-"""Odd factors of channels x dies, for up to 16 channels of up to 8 dies."""
+ODD: Final = (
+    *(3, 5, 7, 9, 11, 13, 15, 21, 25, 27, 33, 35, 39, 45, 49, 55, 63, 65, 75, 77, 91, 105),
+    *(81, 135, 225),
+)
+"""Odd factors of channels x dies, for up to 16 channels of up to 8 dies, and of 36 KiB chunks on
+9, 15 or 25 dies."""
 GROWTH: Final = (2, 3, 4, 5, 6, 7, 8)
 EDGES: Final = 8
 """The most chunks whose ends are tested."""
 UNITS: Final = 32
-"""The most chunks that are compared with the first one."""
+"""The most chunks that are compared with the first one, besides its neighbours."""
+NEIGHBOURS: Final = 8
+"""The next chunks, which are compared with the first one: planes may take turns within a chunk."""
 PARTS: Final = ((3, 4), (0, 4))
 """Parts of the region that are searched on their own: the last quarter, then the first."""
 EQUAL: Final = 1.15
 """Times of reads that differ by a smaller factor count as equal."""
 TWICE: Final = 1.75
 """A transfer of twice the size takes longer by at least this factor."""
-CHANNEL_LEAST: Final = 158.0
-"""MiB/s of the slowest channel (ONFI 2.1). Sensing limits a slower unit."""
 MAPPING_UNITS: Final = (4 * KIB, 8 * KIB, 16 * KIB)
 """Mapping units that drives have. Flash transfers a whole one, however few bytes are read."""
 LARGE: Final = 512 * KIB
@@ -173,7 +177,8 @@ def _search_area(state: _Search) -> Procedure[Layout]:
     if not hidden:
         return Layout(size, stripe, _tested(stripe, size), rates)
     seconds = GRAIN / MIB / state.rate(stripe)
-    channel = Channel(stripe, stripe // size, 1e9 * seconds, state.part)
+    unit_bytes = min(size, MAPPING_UNITS[-1])
+    channel = Channel(stripe, stripe // size, 1e9 * seconds, unit_bytes, state.part)
     ways = yield from dies_of_channel(state.log, channel)
     how = "all its reads wait for each program"
     is_open = ways is None and not state.is_doubtful
@@ -311,7 +316,7 @@ def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Proce
                 return f"reads do not confirm that every chunk is {_kib(chunk)} long. {_ELSEWHERE}"
         if (yield from _same(state, stripe, begin - GRAIN, begin)) is not False:
             return f"no new unit begins {_kib(begin % stripe)} into the stripe. {_ELSEWHERE}"
-    for begin in _begins(stripe, first, chunk, UNITS):
+    for begin in _compared(stripe, first, chunk):
         if (yield from _same(state, stripe, first, begin)) is not False:
             return (
                 f"in the {_kib(stripe)} after which the layout repeats, two chunks conflict: a "
@@ -326,6 +331,12 @@ def _begins(stripe: int, first: int, chunk: int, most: int) -> list[int]:
     others = stripe // chunk - 1
     chosen = {1 + number * others // min(most, others) for number in range(min(most, others))}
     return [first + number * chunk for number in sorted(chosen | {others})]
+
+
+def _compared(stripe: int, first: int, chunk: int) -> list[int]:
+    """Starts of the chunks that are compared with the one at `first`."""
+    nearest = [first + number * chunk for number in range(1, min(NEIGHBOURS + 1, stripe // chunk))]
+    return sorted({*nearest, *_begins(stripe, first, chunk, UNITS)})
 
 
 def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedure[str]:
@@ -346,7 +357,7 @@ def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedu
             seconds[size] = size / MIB / state.log.rate(probe)
     large = state.probe(LARGE, block_bytes=LARGE, depth=LARGE_DEPTH)
     for unit in MAPPING_UNITS:
-        if unit not in seconds or unit / MIB / seconds[GRAIN] <= CHANNEL_LEAST:
+        if unit not in seconds:
             continue
         yield from repeat_probe(state.log, large, 3)
         # The link may take longer for a mapping unit than its channel.
@@ -360,13 +371,13 @@ def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedu
         if state.log.rate(large) > FASTER * units * unit / MIB / seconds[GRAIN]:
             continue
         if (yield from _may_be_mapping_unit(state, stripe, offset, unit)):
-            return _FAST_UNITS if twice is None else _TRANSFER
+            return _SMALL_CHUNKS if twice is None else _TRANSFER
     return ""
 
 
-_FAST_UNITS: Final = (
-    "units are fast enough to be channels, and chunks are too small to tell them apart. The data "
-    "sheet's number of channels decides"
+_SMALL_CHUNKS: Final = (
+    "units may be channels with several dies, and chunks are too small to tell them apart. The "
+    "data sheet's number of channels decides"
 )
 _DOUBTFUL: Final = (
     "at a multiple of this stripe reads are a little slower, so data transfer may limit a unit, "
@@ -414,7 +425,7 @@ def _no_period(state: _Search) -> str:
 
 
 def _tested(stripe: int, chunk: int) -> str:
-    ends, units = (len(_begins(stripe, 0, chunk, most)) for most in (EDGES, UNITS))
+    ends, units = len(_begins(stripe, 0, chunk, EDGES)), len(_compared(stripe, 0, chunk))
     return (
         f"the ends of {ends} chunks were confirmed, and that {units + 1} chunks are on different "
         "units"
