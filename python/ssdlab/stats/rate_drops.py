@@ -245,7 +245,12 @@ def _last_drop(progress: Progress, stop: float | None, steep: float) -> RateDrop
         return drop
     finer = _steep_drops(progress, _ZOOM * drop.at, steep)
     same = [each for each in finer if drop.low <= each.at <= drop.high]
-    return same[-1] if same else drop
+    if same:
+        return same[-1]
+    width = _WIDTH * stop / _SLICES  # two drops closer than that may have looked like one
+    merged = [each for each in finer if abs(each.at - drop.at) <= width]
+    is_between = bool(merged) and merged[0].at < drop.at < merged[-1].at
+    return merged[-1] if is_between else drop
 
 
 def _first_drop(progress: Progress, stop: float | None, least: float) -> RateDrop | None:

@@ -59,6 +59,12 @@ class WritePass:
     middle_drop: RateDrop | None
 
     @property
+    def drops(self) -> list[RateDrop]:
+        """All of the drops."""
+        drops = (self.early_drop, self.middle_drop, self.last_drop)
+        return [drop for drop in drops if drop is not None]
+
+    @property
     def fast_bytes(self) -> float:
         """Bytes written before the last drop; all of them if the speed did not drop."""
         return self.curve.written if self.last_drop is None else self.last_drop.at

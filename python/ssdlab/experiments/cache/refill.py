@@ -1,4 +1,4 @@
-"""The idle time after which an SLC cache takes as much again as at first."""
+"""The idle time after which an SLC cache takes as much again, and what it shows of the buffer."""
 
 from __future__ import annotations
 
@@ -12,6 +12,30 @@ from ssdlab.units import format_duration
 
 RECOVERED: Final = 0.95
 """The cache has recovered when this share of its first capacity is free, as in the measurement."""
+
+_SLOWER: Final = 0.7
+"""Of what flash programs in a rest: if less was freed, the rest emptied the buffer."""
+_DISTURBED: Final = 1.25
+"""Factor of the limit: garbage collection may have taken a part of the rest."""
+
+
+def buffer_limit(passes: Sequence[WritePass], rate: float) -> float | None:
+    """The most bytes that a write buffer can hold, by what rests freed; None if they do not show it.
+
+    A buffer with data in it empties at `rate`, in bytes/s, when the drive is idle. So once a rest
+    frees less than flash programs in that time, the buffer is empty, and the rest is that of a cache.
+    """
+    freed = [
+        (each.rest_s or 0.0, min((drop.buffered for drop in each.drops), default=None))
+        for each in passes
+        if each.case == "rested"
+    ]
+    held = [
+        bytes_
+        for rest_s, bytes_ in freed
+        if bytes_ is not None and bytes_ < _SLOWER * rate * rest_s
+    ]
+    return _DISTURBED * min(held) if held else None
 
 
 def refilled(write_pass: WritePass, first: RateDrop) -> float:

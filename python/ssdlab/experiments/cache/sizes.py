@@ -35,7 +35,7 @@ from ssdlab.experiments.cache.buffers import (
     typical,
 )
 from ssdlab.experiments.cache.read_back import read_back_size
-from ssdlab.experiments.cache.refill import RECOVERED, refilled
+from ssdlab.experiments.cache.refill import RECOVERED, buffer_limit, refilled
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import STEEP_FACTOR, RateDrop, rate_drops
 
@@ -48,6 +48,8 @@ _CACHED: Final = 2.0  # times the lasting rate: an SLC cache takes the writes
 _SLOWER: Final = 2.0  # times the rate of the next write: an SLC cache may have made the difference
 _SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with an SLC cache
 _SURE_BELOW: Final = 16 * MIB  # above it, a part of an SLC cache may be what pauses free
+_LARGEST: Final = 0.36  # of the drive: a third, with spare
+_RESTORED: Final = 0.5  # of what was written before the drop
 _IN_PART: Final = 4  # requests in flight that a buffer may hold in part
 
 
@@ -91,11 +93,15 @@ def find_sizes(
     if freed is not None and freed.size.high > _SURE_BELOW and not freed.is_steady:
         freed = None if freed.position < _SHARED * capacity else freed
     back = read_back_size(evidence, last.after)
-    sizes = _divided(passes, capacity, _flushes(evidence), freed, back)
+    limit = buffer_limit(passes, last.after)
+    sizes = _divided(passes, capacity, _flushes(evidence), freed, back, limit)
     if sizes is None:
-        sizes = _unflushed(first, freed, refill, capacity)
+        sizes = _unflushed(first, freed, refill, capacity, limit)
     most = last.at + first.margin(last) + _IN_PART * first.block_bytes
-    return _unless_slower(_bounded(sizes, last.at, most), last, flushed.last_drop)
+    sizes = _unless_slower(_bounded(sizes, last.at, most), last, flushed.last_drop)
+    drive = evidence.parameters.get("drive_mib", 0.0) * MIB
+    restored = max((refilled(each, last) for each in passes if each.case == "rested"), default=0.0)
+    return _unless_borrowed(sizes, last, drive, restored / capacity)
 
 
 def _flushes(evidence: Evidence) -> _Flushes:
@@ -148,16 +154,35 @@ def _unless_slower(sizes: Sizes, last: RateDrop, after: RateDrop | None) -> Size
     return Sizes(sizes.buffer, None, why)
 
 
+def _unless_borrowed(sizes: Sizes, last: RateDrop, drive: float, restored: float) -> Sizes:
+    """The sizes, but a very large cache only as an upper bound, unless idle time restored it.
+
+    `drive` is the drive's size in bytes, 0 if unknown, and `restored` the largest share that was
+    available again. With one bit per cell, flash for three holds a third of its data. If more was
+    written before the drop, a cache may have been full before, without a drop where direct writes
+    are as fast. The drop may then come when no flash is free.
+    """
+    cache = sizes.cache
+    if cache is None or last.at <= _LARGEST * drive or not drive or restored >= _RESTORED:
+        return sizes
+    why = (
+        f"{cache.why}; that is {last.at / drive:.0%} of the drive, and idle time did not restore it: "
+        "the SLC cache was full, or it borrowed flash that the data needs"
+    )
+    return Sizes(sizes.buffer, Size(0.0, cache.high, why))
+
+
 def _divided(
     passes: Sequence[WritePass],
     capacity: float,
     flushes: _Flushes,
     freed: Freed | None,
     back: Size | None,
+    limit: float | None,
 ) -> Sizes | None:
     """Divides the bytes of the first pass before its last drop into buffer and SLC cache.
 
-    `freed` is what pauses freed, `back` the size of the buffer by reads. None if only pauses can
+    `freed` is what pauses freed, `back` the size of the buffer by reads, `limit` the most it holds. None if only pauses can
     divide them.
     """
     first, flushed = passes[:2]
@@ -195,15 +220,17 @@ def _divided(
     ):
         later.writes.append((flushed, after))
         if first.early_drop is None and abs(after.before / last.before - 1) < _SAME_RATE:
-            # Both passes filled the buffer at the same rates, the first one after the cache.
-            why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
-            margin = first.margin(last) + flushed.margin(after)
-            size = last.at - after.at
-            if size + margin > _CACHE_LEAST:
-                cache = Size(size - margin, size + margin, why)
+            # Both passes filled the buffer at the same rates.
+            cache = _difference(first, flushed, total)
+            if cache.high > _CACHE_LEAST:
                 return Sizes(later.combined_with(sure), cache)
     if not (sure or later.flushed or later.writes):
         return None
+    if sure == [back] and not (later.flushed or later.writes):
+        # Reads alone show too little if the buffer does not program data in the order of the writes.
+        held = buffered(first, last, total)
+        if sure[0].high < held.low and (limit is None or last.buffered <= limit):
+            return _either(total, held)
     buffer = later.combined_with(sure)
     if back is not None and _rest(first, buffer).high < _CACHE_MIN:
         buffer = later.combined_with([*sure, buffered(first, last, total)])
@@ -259,6 +286,21 @@ def _before_cache(first: WritePass, early: RateDrop, last: RateDrop) -> Size:
     return buffered(first, early, "written before the first drop", Programs(longest_s=longest_s))
 
 
+def _difference(first: WritePass, flushed: WritePass, total: str) -> Size:
+    """The size of an SLC cache if only the first of these passes filled it.
+
+    If the cache programs as fast as the link, the buffer fills after it, and the first pass has more
+    bytes before its drop by the size of the cache. If it is slower, the buffer fills in the meantime,
+    too: at most up to the end of the cache, as no earlier drop was seen. Then the cache took all that
+    the buffer did not hold.
+    """
+    last, after = first.last_drop, flushed.last_drop
+    assert last is not None and after is not None, "both passes filled the buffer"
+    margin = first.margin(last) + flushed.margin(after)
+    why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
+    return Size(last.at - after.at - margin, last.at - after.buffered + margin, why)
+
+
 def _too_little(first: WritePass, buffer: Size, rest: Size) -> Size:
     """The size of an SLC cache if the buffer leaves hardly anything for one."""
     why = f"{rest.why}, leaves at most {rest.high / MIB:.3g} MiB: too little for an SLC cache"
@@ -300,8 +342,14 @@ def _rest(first: WritePass, buffer: Size) -> Size:
     return Size(low - first.margin(end), high + first.margin(last), why)
 
 
-def _unflushed(first: WritePass, freed: Freed | None, refill: Finding, capacity: float) -> Sizes:
-    """The sizes if there is one drop only, and a flush frees nothing."""
+def _unflushed(
+    first: WritePass,
+    freed: Freed | None,
+    refill: Finding,
+    capacity: float,
+    limit: float | None,
+) -> Sizes:
+    """The sizes if there is one drop only, and a flush frees nothing; `limit` is the buffer's."""
     last = first.last_drop
     assert last is not None
     total = f"{last.at / MIB:.4g} MiB before the last drop"
@@ -316,11 +364,13 @@ def _unflushed(first: WritePass, freed: Freed | None, refill: Finding, capacity:
             found_size = Size(whole.low, whole.high, f"{why}: a buffer that a flush does not empty")
             why = f"{why}: a buffer, not an SLC cache"
             return Sizes(found_size, _gentle_cache(first, found_size, why))
-    return _undivided(first, last, refill, held)
+    return _undivided(first, refill, held, limit)
 
 
-def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) -> Sizes:
+def _undivided(first: WritePass, refill: Finding, held: Size, limit: float | None) -> Sizes:
     """The sizes if pauses do not tell a buffer from an SLC cache."""
+    last = first.last_drop
+    assert last is not None
     total = f"{last.at / MIB:.4g} MiB before the last drop"
     program_s = last.at / last.after
     drains = isinstance(refill.value, float) and (
@@ -331,14 +381,21 @@ def _undivided(first: WritePass, last: RateDrop, refill: Finding, held: Size) ->
         buffer = Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
         why = f"{why}: a buffer, not an SLC cache"
         return Sizes(buffer, _gentle_cache(first, buffer, why))
-    if drains and held.low <= BUFFER_MAX:
-        return Sizes(
-            None,
-            None,
-            f"{total}: either a buffer of {held.low / MIB:.4g} to {held.high / MIB:.4g} MiB that "
-            "a flush does not empty, or an SLC cache that is as fast as the link",
-        )
+    if limit is None or last.buffered <= limit:
+        return _either(total, held)
     end = first.middle_drop or last
-    share = BUFFER_MAX / (1 - end.after / end.before) + first.margin(end)
-    why = f"{total}, of which a buffer of unknown size may have taken {BUFFER_MAX / MIB:g} MiB"
-    return Sizes(None, Size(end.at - share, last.at + first.margin(last), why))
+    share = limit / (1 - end.after / end.before) + first.margin(end)
+    why = (
+        f"{total}, of which a buffer may have taken {share / MIB:.4g} MiB: rests that empty it "
+        "freed no more"
+    )
+    return Sizes(None, Size(max(0.0, end.at - share), last.at + first.margin(last), why))
+
+
+def _either(total: str, held: Size) -> Sizes:
+    """The sizes if one drop may be that of a buffer or of an SLC cache."""
+    why = (
+        f"{total}: either a buffer of {held.low / MIB:.4g} to {held.high / MIB:.4g} MiB that a flush "
+        "does not empty, or an SLC cache that is as fast as the link"
+    )
+    return Sizes(None, None, why)
