@@ -77,6 +77,14 @@ def test_an_early_drop_in_a_long_write_is_found_at_a_higher_resolution() -> None
     assert early.at == pytest.approx(10, rel=0.1)
 
 
+def test_two_drops_that_look_like_one_in_a_long_write_are_told_apart() -> None:
+    """Between them the rate is that of a cache that is slower than the link."""
+    last = last_drop(_curve((45, 1670), (24, 1115), (1695, 389), step_s=0.0005))
+    assert last is not None
+    assert last.at == pytest.approx(69, rel=0.02)
+    assert last.before == pytest.approx(1115, rel=0.02)
+
+
 def test_the_first_drop_is_found_at_the_highest_resolution() -> None:
     curve = _curve((20, 2000), (5000, 600), (10_000, 100))
     last = last_drop(curve)

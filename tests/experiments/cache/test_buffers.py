@@ -64,6 +64,7 @@ def test_intervals_that_have_only_their_ends_in_common_do_not_narrow_each_other(
     ("sure", "flushed", "written"),
     [
         ([(9.0, 10.0), (11.0, 12.0)], None, None),
+        ([(9.0, 10.01), (10.0, 12.0)], None, None),  # they hardly touch
         ([(9.0, 10.0)], (11.0, 12.0), (11.5, 12.0)),
         ([], (9.0, 10.0), (11.0, 12.0)),
     ],

@@ -114,8 +114,26 @@ def test_a_small_buffer_may_share_its_place_with_relocated_data(buffer: int) -> 
     usual, shared = _found(buffer), _found(buffer, rate=1.2 * RATE)
     assert usual is not None
     assert shared is not None
-    assert shared.low > usual.low
-    assert shared.high == pytest.approx(usual.high * 1.15 / 1.06)
+    assert shared.low == usual.low
+    assert shared.high == pytest.approx(usual.high * 1.15 / 1.08)
+
+
+def test_the_upper_bound_is_that_of_the_rate_at_the_first_slow_distance() -> None:
+    """The rate at nearer distances does not matter."""
+    search = Search(4, RATE)
+    for distance, rate in ((NEAREST, RATE), (8 * MIB, RATE), (2 * MIB, 0.7 * RATE)):
+        search.add(distance, _result(float(distance <= 2 * MIB), rate))
+    search.add(5 * MIB // 2, _result(0.0))
+    found = search.size
+    assert found is not None
+    assert found.high == pytest.approx(1.08 * 2.5 * MIB)
+
+
+@pytest.mark.parametrize(("share", "counts"), [(0.35, True), (0.25, False)])
+def test_no_distance_counts_if_flash_takes_little_but_relocated_data(
+    share: float, *, counts: bool
+) -> None:
+    assert (_found(MIB, rate=RATE / share) is not None) is counts
 
 
 def test_a_large_buffer_may_hold_more_relocated_data_than_that() -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.cache import sizes
 from ssdlab.experiments.cache.buffers import MIB, Size, WritePass
-from ssdlab.experiments.cache.sizes import find_sizes
+from ssdlab.experiments.cache.refill import buffer_limit
+from ssdlab.experiments.cache.sizes import (
+    Sizes,
+    _difference,
+    _unless_borrowed,
+    find_sizes,
+)
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
@@ -28,8 +36,118 @@ def test_reads_show_the_buffer_before_a_cache_also_if_the_drop_is_gentle(
         sizes, "read_back_size", lambda _evidence, _rate: Size(1.8 * MIB, 2.2 * MIB, "by reads")
     )
     unknown = Finding(None, "s", None, None, "not measured")
-    found = find_sizes(Evidence({}, {}), [first, flushed], drop, at, unknown)
+    rested = WritePass("rested", 1.0, 32 << 10, curve, replace(drop, at=2 * MIB), None, None)
+    found = find_sizes(Evidence({}, {}), [first, flushed, rested], drop, at, unknown)
     assert found.buffer is not None
     assert (found.buffer.low, found.buffer.high) == (1.8 * MIB, 2.2 * MIB)
     assert found.cache is not None
     assert found.cache.high == pytest.approx(at - 1.8 * MIB, rel=0.02)
+
+
+LINK, DIRECT = 3000.0 * MIB, 800.0 * MIB
+
+
+def _pass(
+    case: str, at: float, rest_s: float | None = None, rates: tuple[float, float] = (LINK, DIRECT)
+) -> WritePass:
+    """A write that slows down after `at` bytes."""
+    before, after = rates
+    drop = RateDrop(at, 0.995 * at, 1.005 * at, before, after, ahead=0.0, seconds=at / before)
+    step = at / 2000
+    curve = Progress([step / before] * 2000 + [step / after] * 2000, [step] * 4000)
+    return WritePass(case, rest_s, 128 << 10, curve, drop, None, None)
+
+
+def _buffer_at(held: float) -> float:
+    """Bytes that are written until a buffer of this size is full."""
+    return held / (1 - DIRECT / LINK)
+
+
+@pytest.mark.parametrize("cached", [0.7 * LINK, 0.8 * LINK, LINK])
+def test_the_buffer_may_fill_while_a_cache_slower_than_the_link_takes_data(cached: float) -> None:
+    """It outlasts the cache, so that there is one drop only."""
+    buffer, cache = 37.0 * MIB, 59.0 * MIB
+    assert buffer > cache * (LINK / cached - 1)
+    first = _pass("first", _buffer_at(buffer + cache * (1 - DIRECT / cached)))
+    if cached == LINK:  # the cache takes all before
+        first = _pass("first", cache + _buffer_at(buffer))
+    found = _difference(first, _pass("flushed", _buffer_at(buffer)), "")
+    assert found.low < cache < found.high
+    assert found.is_determined
+
+
+def _found(
+    passes: list[WritePass], monkeypatch: pytest.MonkeyPatch, back: Size | None = None
+) -> Sizes:
+    """The sizes of a drive whose flush empties nothing."""
+    monkeypatch.setattr(sizes, "_flushes", lambda _evidence: sizes._Flushes([0.0, 0.0], None))
+    monkeypatch.setattr(sizes, "read_back_size", lambda _evidence, _rate: back)
+    last = passes[0].last_drop
+    assert last is not None
+    flushed = WritePass("flushed", None, 128 << 10, passes[0].curve, None, None, None)
+    unknown = Finding(None, "s", None, None, "not measured")
+    passes = [passes[0], flushed, *passes[1:]]
+    return find_sizes(Evidence({}, {}), passes, last, last.at, unknown)
+
+
+def test_a_large_buffer_is_not_reported_as_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rest frees what flash programs in that time, up to all that the buffer holds."""
+    held = 300.0 * MIB
+    first, full = _pass("first", _buffer_at(held)), _pass("rested", _buffer_at(held), 1.0)
+    short = _pass("rested", _buffer_at(0.1 * DIRECT), 0.1)
+    for rested in ([], [short], [short, full]):
+        found = _found([first, *rested], monkeypatch)
+        assert found.buffer is None
+        assert found.cache is None
+        assert "either a buffer" in found.why
+    # Neither do reads count that show a far smaller buffer: it may program in another order.
+    found = _found([first, short, full], monkeypatch, Size(15.0 * MIB, 18.0 * MIB, "by reads"))
+    assert (found.buffer, found.cache) == (None, None)
+
+
+def test_rests_that_free_less_than_flash_programs_show_a_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, rested = _pass("first", 300.0 * MIB), _pass("rested", 20.0 * MIB, 1.0)
+    found = _found([first, rested], monkeypatch)
+    assert found.cache is not None
+    assert found.cache.is_determined
+    assert found.cache.low < 280 * MIB < found.cache.high
+    reads = Size(13.0 * MIB, 15.0 * MIB, "by reads")
+    found = _found([first, rested], monkeypatch, reads)
+    assert found.buffer == reads
+
+
+def test_the_limit_of_a_buffer_is_what_the_least_rest_freed_that_emptied_it() -> None:
+    emptied = [_pass("rested", _buffer_at(held), 1.0) for held in (60.0 * MIB, 50.0 * MIB)]
+    part = _pass("rested", _buffer_at(0.01 * DIRECT), 0.01)
+    limit = buffer_limit([part, *emptied], DIRECT)
+    assert limit == pytest.approx(1.25 * 50 * MIB, rel=0.01)
+    assert buffer_limit([part], DIRECT) is None
+
+
+@pytest.mark.parametrize("faster", [1.08, 1.3])
+def test_reads_do_not_count_if_small_writes_may_not_fill_the_buffer(
+    faster: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = _pass("first", 30.0 * MIB, rates=(faster * DIRECT, DIRECT))
+    rested = _pass("rested", 3.0 * MIB, 1.0, rates=(faster * DIRECT, DIRECT))
+    found = _found([first, rested], monkeypatch, Size(1.6 * MIB, 2.0 * MIB, "by reads"))
+    assert (found.buffer is not None) is (faster > 1.1)
+
+
+@pytest.mark.parametrize(
+    ("drive", "restored", "is_certain"),
+    [(250.0, 0.1, False), (250.0, 0.8, True), (400.0, 0.1, True), (0.0, 0.1, True)],
+)
+def test_a_cache_of_more_than_a_third_of_the_drive_may_have_borrowed_flash(
+    drive: float, restored: float, *, is_certain: bool
+) -> None:
+    last = _pass("first", 100.0 * MIB).last_drop
+    assert last is not None
+    known = Sizes(None, Size(97.0 * MIB, 99.0 * MIB, ""))
+    found = _unless_borrowed(known, last, drive * MIB, restored).cache
+    assert found is not None
+    assert found.high == 99 * MIB
+    assert found.is_determined is is_certain
+    assert ("borrowed flash" in found.why) is not is_certain

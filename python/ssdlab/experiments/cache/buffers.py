@@ -32,6 +32,7 @@ _RATIO_MAX: Final = 1.5  # of upper and lower bound, for a size that counts as d
 _SURE: Final = 0.85  # of the measured program time, which includes a small write
 _NOISE: Final = 0.06  # relative error of the time of one flush
 _OVERLAP: Final = 1 / 3  # of the narrowest interval: what agreeing ones have in common, at least
+_TOUCHING: Final = 0.02  # the same of reliable ones: with less they contradict each other
 _OTHER_WORK: Final = 1.06  # of the drive during a flush: factor of its bounds
 _PLATEAU: Final = 1.2  # pauses that free amounts within this factor free the same
 _STEADY: Final = 1.15  # pauses that free what flash programs do so within this factor ...
@@ -167,6 +168,8 @@ def combined(
     """
     later = [size for size in (flushed, written) if size is not None]
     base = overlap(sure or later)
+    if base is not None and not _is_wide(base, sure or later, _TOUCHING):
+        base = None
     both = None if base is None else overlap([base, *later])
     if base is None or (base.is_determined and len(later) == 2 and both is None):
         return contradicting([*sure, *later])
@@ -196,8 +199,12 @@ def agreed(sizes: Sequence[Size]) -> Size | None:
     common = overlap(sizes)
     if common is None:
         return None
-    least = _OVERLAP * min(size.high - size.low for size in sizes)
-    return common if common.high - common.low >= least else None
+    return common if _is_wide(common, sizes, _OVERLAP) else None
+
+
+def _is_wide(common: Size, sizes: Sequence[Size], share: float) -> bool:
+    """Whether what the intervals have in common is at least this share of the narrowest."""
+    return common.high - common.low >= share * min(size.high - size.low for size in sizes)
 
 
 def flushed_bytes(waits_s: Sequence[float], rate: float, program_s: float) -> Size:

@@ -35,11 +35,11 @@ LATENCY_S: Final = 100e-6
 """Requests in flight keep the buffer full if each takes no longer than this without it."""
 DEPTHS: Final = (4, 32)
 CLOSE: Final = 1.04  # the search ends where the distances differ by a smaller factor
-_BOUNDS: Final = (0.92, 1.06)
+_BOUNDS: Final = (0.92, 1.08)
 """Of the longest distance with fast reads, and of the shortest without: the reads are up to
 `CLOSE` nearer, and pages that are being programmed may be read fast, too."""
-_SHARED: Final = (0.97, 1.15)
-"""The same where a part of the buffer may hold relocated data."""
+_SHARED: Final = 1.15
+"""Instead of the upper one, where a part of the buffer may hold relocated data."""
 _SLOWEST: Final = 0.1
 """Share of slow reads below the limit of fast ones."""
 _NEAREST_MOST: Final = 0.9
@@ -51,6 +51,8 @@ _STEADY: Final = 1.06
 _WAITING: Final = 0.8
 """Rates within the first factor of that of large writes: the buffer is full of data from the host.
 Slow reads may lower it to the second. At a lower rate the drive may collect or fold data."""
+_COUNTS: Final = 0.3
+"""At a lower rate than this share, most of what flash takes is not from the host."""
 _SMALL: Final = 4.5 * MIB
 """What the buffer holds in that case shows its size only up to here: on random drives larger ones
 held up to nine times as much."""
@@ -98,6 +100,7 @@ class Search:
     _is_over: bool = False
     _unsteady: int = 0
     _is_shared: bool = False
+    _ends_shared: bool = False
 
     def next(self) -> int | None:
         """The next distance in bytes; None at the end."""
@@ -127,7 +130,8 @@ class Search:
         ratio = result.rate / self.rate
         is_slower = ratio <= (1 / _STEADY if is_fast else _WAITING)
         is_small = (self._beyond if is_fast else distance) <= _SMALL
-        if ratio >= _STEADY or (is_slower and not is_small):
+        counts = _COUNTS <= ratio < _STEADY and (is_small or not is_slower)
+        if not counts:
             self._unsteady += 1
             self._is_over = self._unsteady > _REPEATS
             return
@@ -135,7 +139,7 @@ class Search:
         if is_fast:
             self._inside = distance
         else:
-            self._beyond = distance
+            self._beyond, self._ends_shared = distance, ratio <= 1 / _STEADY
 
     @property
     def _fast_share(self) -> float:
@@ -162,9 +166,10 @@ class Search:
             f"data written {self._inside / MIB:.4g} MiB before were read without waiting for "
             f"flash, those written {self._beyond / MIB:.4g} MiB before were not"
         )
-        least, most = _SHARED if self._is_shared else _BOUNDS
+        least, most = _BOUNDS
         low = least * self._inside - self.depth * WRITE_BYTES
-        return Size(max(0.0, low), most * self._beyond, why)
+        high = (_SHARED if self._is_shared and self._ends_shared else most) * self._beyond
+        return Size(max(0.0, low), high, why)
 
 
 def read_back_size(evidence: Evidence, rate: float) -> Size | None:

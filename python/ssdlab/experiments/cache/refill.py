@@ -20,10 +20,10 @@ _DISTURBED: Final = 1.25
 
 
 def buffer_limit(passes: Sequence[WritePass], rate: float) -> float | None:
-    """The most bytes that a write buffer can hold, by what rests freed; None if they do not show it.
+    """The most bytes that a write buffer can hold, by what rests freed; None if they show no limit.
 
-    A buffer with data in it empties at `rate`, in bytes/s, when the drive is idle. So once a rest
-    frees less than flash programs in that time, the buffer is empty, and the rest is that of a cache.
+    An idle drive programs its buffer at `rate`, in bytes/s, until it is empty. So if a rest frees
+    less than flash programs in that time, the buffer holds no more than that.
     """
     freed = [
         (each.rest_s or 0.0, min((drop.buffered for drop in each.drops), default=None))

@@ -48,6 +48,7 @@ _CACHED: Final = 2.0  # times the lasting rate: an SLC cache takes the writes
 _SLOWER: Final = 2.0  # times the rate of the next write: an SLC cache may have made the difference
 _SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with an SLC cache
 _SURE_BELOW: Final = 16 * MIB  # above it, a part of an SLC cache may be what pauses free
+_FILLS: Final = 1.1  # times the lasting rate: small writes fill the buffer, too
 _LARGEST: Final = 0.36  # of the drive: a third, with spare
 _RESTORED: Final = 0.5  # of what was written before the drop
 _IN_PART: Final = 4  # requests in flight that a buffer may hold in part
@@ -92,7 +93,8 @@ def find_sizes(
     freed = plateau(pauses, last.after, last.before)
     if freed is not None and freed.size.high > _SURE_BELOW and not freed.is_steady:
         freed = None if freed.position < _SHARED * capacity else freed
-    back = read_back_size(evidence, last.after)
+    fills = first.drops[0].before > _FILLS * last.after
+    back = read_back_size(evidence, last.after) if fills else None
     limit = buffer_limit(passes, last.after)
     sizes = _divided(passes, capacity, _flushes(evidence), freed, back, limit)
     if sizes is None:
@@ -163,11 +165,13 @@ def _unless_borrowed(sizes: Sizes, last: RateDrop, drive: float, restored: float
     are as fast. The drop may then come when no flash is free.
     """
     cache = sizes.cache
-    if cache is None or last.at <= _LARGEST * drive or not drive or restored >= _RESTORED:
+    if cache is None or not cache.is_determined or restored >= _RESTORED:
+        return sizes
+    if cache.high == 0 or not drive or last.at <= _LARGEST * drive:
         return sizes
     why = (
-        f"{cache.why}; that is {last.at / drive:.0%} of the drive, and idle time did not restore it: "
-        "the SLC cache was full, or it borrowed flash that the data needs"
+        f"{cache.why}; that is {last.at / drive:.0%} of the drive, and idle time did not restore "
+        "it: the SLC cache was full, or it borrowed flash that the data needs"
     )
     return Sizes(sizes.buffer, Size(0.0, cache.high, why))
 
@@ -182,8 +186,8 @@ def _divided(
 ) -> Sizes | None:
     """Divides the bytes of the first pass before its last drop into buffer and SLC cache.
 
-    `freed` is what pauses freed, `back` the size of the buffer by reads, `limit` the most it holds. None if only pauses can
-    divide them.
+    `freed` is what pauses freed, `back` the size of the buffer by reads, `limit` the most that it
+    holds. None if only pauses can divide them.
     """
     first, flushed = passes[:2]
     last, after = first.last_drop, flushed.last_drop
@@ -227,7 +231,7 @@ def _divided(
     if not (sure or later.flushed or later.writes):
         return None
     if sure == [back] and not (later.flushed or later.writes):
-        # Reads alone show too little if the buffer does not program data in the order of the writes.
+        # Reads alone show too little if a buffer does not program data in the order of writes.
         held = buffered(first, last, total)
         if sure[0].high < held.low and (limit is None or last.buffered <= limit):
             return _either(total, held)
@@ -289,13 +293,14 @@ def _before_cache(first: WritePass, early: RateDrop, last: RateDrop) -> Size:
 def _difference(first: WritePass, flushed: WritePass, total: str) -> Size:
     """The size of an SLC cache if only the first of these passes filled it.
 
-    If the cache programs as fast as the link, the buffer fills after it, and the first pass has more
-    bytes before its drop by the size of the cache. If it is slower, the buffer fills in the meantime,
-    too: at most up to the end of the cache, as no earlier drop was seen. Then the cache took all that
-    the buffer did not hold.
+    If the cache programs as fast as the link, the buffer fills after it, and the first pass has
+    more bytes before its drop by the size of the cache. If the cache is slower, the buffer fills in
+    the meantime, too. No earlier drop was seen, so at most it was full when the cache was: then the
+    cache took all that the buffer did not hold.
     """
     last, after = first.last_drop, flushed.last_drop
-    assert last is not None and after is not None, "both passes filled the buffer"
+    assert last is not None, "both passes filled the buffer"
+    assert after is not None, "both passes filled the buffer"
     margin = first.margin(last) + flushed.margin(after)
     why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
     return Size(last.at - after.at - margin, last.at - after.buffered + margin, why)
@@ -395,7 +400,7 @@ def _undivided(first: WritePass, refill: Finding, held: Size, limit: float | Non
 def _either(total: str, held: Size) -> Sizes:
     """The sizes if one drop may be that of a buffer or of an SLC cache."""
     why = (
-        f"{total}: either a buffer of {held.low / MIB:.4g} to {held.high / MIB:.4g} MiB that a flush "
-        "does not empty, or an SLC cache that is as fast as the link"
+        f"{total}: either a buffer of {held.low / MIB:.4g} to {held.high / MIB:.4g} MiB that a "
+        "flush does not empty, or an SLC cache that is as fast as the link"
     )
     return Sizes(None, None, why)
