@@ -8,11 +8,12 @@ import pytest
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.cache import sizes
-from ssdlab.experiments.cache.buffers import MIB, Size, WritePass
+from ssdlab.experiments.cache.buffers import MIB, Freed, Size, WritePass
 from ssdlab.experiments.cache.refill import buffer_limit
 from ssdlab.experiments.cache.sizes import (
     Sizes,
     _difference,
+    _is_confirmed,
     _unless_borrowed,
     find_sizes,
 )
@@ -103,6 +104,15 @@ def test_a_large_buffer_is_not_reported_as_a_cache(monkeypatch: pytest.MonkeyPat
     # Neither do reads count that show a far smaller buffer: it may program in another order.
     found = _found([first, short, full], monkeypatch, Size(15.0 * MIB, 18.0 * MIB, "by reads"))
     assert (found.buffer, found.cache) == (None, None)
+
+
+def test_pauses_that_free_what_reads_show_confirm_it() -> None:
+    last = _pass("first", 80.0 * MIB).last_drop
+    assert last is not None
+    held, back = Size(55.0, 60.0, ""), Size(0.9, 1.1, "")
+    assert not _is_confirmed(back, held, last, None, None)
+    assert _is_confirmed(back, held, last, Freed(Size(0.8, 1.0, ""), 1.5, is_steady=True), None)
+    assert not _is_confirmed(back, held, last, Freed(held, 80.0, is_steady=True), None)
 
 
 def test_rests_that_free_less_than_flash_programs_show_a_cache(

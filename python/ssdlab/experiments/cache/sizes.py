@@ -31,6 +31,7 @@ from ssdlab.experiments.cache.buffers import (
     combined,
     contradicting,
     flushed_bytes,
+    overlap,
     plateau,
     typical,
 )
@@ -230,16 +231,27 @@ def _divided(
                 return Sizes(later.combined_with(sure), cache)
     if not (sure or later.flushed or later.writes):
         return None
-    if sure == [back] and not (later.flushed or later.writes):
-        # Reads alone show too little if a buffer does not program data in the order of writes.
+    if back is not None and sure == [back] and not (later.flushed or later.writes):
         held = buffered(first, last, total)
-        if sure[0].high < held.low and (limit is None or last.buffered <= limit):
+        if not _is_confirmed(back, held, last, freed, limit):
             return _either(total, held)
     buffer = later.combined_with(sure)
     if back is not None and _rest(first, buffer).high < _CACHE_MIN:
         buffer = later.combined_with([*sure, buffered(first, last, total)])
     rest = _rest(first, buffer)
     return Sizes(buffer, rest if rest.high >= _CACHE_LEAST else _too_little(first, buffer, rest))
+
+
+def _is_confirmed(
+    back: Size, held: Size, last: RateDrop, freed: Freed | None, limit: float | None
+) -> bool:
+    """Whether the buffer is not larger than reads show, although it may have held `held` bytes.
+
+    Reads show too little if a buffer does not program data in the order of the writes.
+    """
+    if freed is not None and overlap([back, freed.size]) is not None:
+        return True
+    return back.high >= held.low or (limit is not None and last.buffered > limit)
 
 
 @dataclass
