@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from random_drives import random_drive
 from ssdlab.device import Job, run_job
 
@@ -21,6 +23,21 @@ def test_some_drives_empty_victims_at_once_and_some_fold_while_writing() -> None
     assert 2 <= len(folded) < len(dynamic)
     assert all(drive.get("slc.mode") == "dynamic" for drive in folded)
     assert "folded while writing" in str(folded[0])
+
+
+RARE = (
+    "flash.keeps_page",
+    "flash.independent_plane_reads",
+    "flash.delay_limit",
+    "ftl.reserve",
+    "ftl.idle_reserve",
+    "link.write_bandwidth",
+)
+
+
+@pytest.mark.parametrize("key", RARE)
+def test_some_drives_have_what_few_drives_have(key: str) -> None:
+    assert 2 <= sum(drive.get(key) is not None for drive in DRIVES) <= 20
 
 
 def test_reads_for_partial_writes_do_not_wait_for_all_programs_of_a_full_buffer() -> None:

@@ -58,7 +58,7 @@ PROGRAM_ENDS: Final = (0.8, 1.25)
 
 
 UNKNOWN_RULES: Final = 1.2
-"""Factor by which WAF may differ at the same spare: no result shows the pacing of collection, nor
+"""WAF may differ by this factor at the same spare: no result shows the pacing of collection, nor
 whether it mixes old and new data."""
 
 Rules = Mapping[str, str | None]

@@ -127,12 +127,9 @@ def test_programs_count_the_dies_behind_slow_channels(channels: int, dies: int, 
     assert {name: finding.value for name, finding in findings.items()} == _truth(hidden)
     assert "programs" in findings["regular"].why or dies == 1
     found, truth = _found(replace(hidden, read=(60.0,))), _truth(hidden)
-    if (
-        chunk == 4
-    ):  # a read of two mapping units is on two dies, and so small a region has few waits
-        assert (found["chunk_kib"], found["units"]) in {(4, None), (4, truth["units"])}
-    else:
-        assert found == truth
+    if chunk == 4 and found["units"] is None:  # a small region has few waits for programs
+        truth |= {"units": None, "stripe_kib": None}
+    assert found == truth
 
 
 @pytest.mark.parametrize(("dies", "suspend_us"), [(1, 5), (4, 5), (4, 49)])
@@ -164,7 +161,7 @@ def test_a_channel_that_is_a_little_faster_than_its_dies_is_not_taken_for_one(
     suspend: str | None, units: int | None
 ) -> None:
     """The drive has 2 channels of 2 dies, each 0.82 times as fast as its channel."""
-    text = random_drive(55314).profile
+    text = random_drive(55314).profile.replace("keeps_page = true", "")
     if suspend is not None:  # reads then do not wait for programs
         text = text.replace("[flash]", f'[flash]\nsuspend = "{suspend}"')
     session = RunSession(OpenTarget(open_twin("known", text), {"kind": "twin"}))

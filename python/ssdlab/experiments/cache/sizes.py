@@ -51,7 +51,7 @@ _SHARED: Final = 0.8  # of the capacity: a buffer that holds less shares it with
 _SURE_BELOW: Final = 16 * MIB  # above it, a part of an SLC cache may be what pauses free
 _FILLS: Final = 1.1  # times the lasting rate: small writes fill the buffer, too
 _LARGEST: Final = 0.36  # of the drive: a third, with spare
-_RESTORED: Final = 0.5  # of what was written before the drop
+_RESTORED: Final = 0.5  # of the bytes before the drop
 _IN_PART: Final = 4  # requests in flight that a buffer may hold in part
 
 

@@ -49,7 +49,7 @@ LONGER: Final = 1.25
 LONGER_TWICE: Final = 1.6
 """As LONGER, if reads may wait once for each transfer and again for every second program."""
 FEW_READS: Final = 4.0
-"""A wait shorter than so many reads: the program may end before the other address of a pair."""
+"""Of a shorter wait the program may end before the other address of a pair is read."""
 SUSPEND_NS: Final = 100_000.0
 """No drive takes longer to suspend a program, so longer waits are not for that."""
 SENSE_NS: Final = 6_000.0
