@@ -235,7 +235,26 @@ def test_the_lasting_rate_shows_the_time_of_a_program_if_the_spare_is_known(
     assert wide_low < 0.9 * low
     assert wide_high > 1.1 * high
     # If the other results show it, the rates do not change it.
-    assert {one.key for one in lasting_estimates(start, results, spare=spare)} == {"ftl.victim"}
+    assert {one.key for one in lasting_estimates(truth, results, spare=spare)} == {"ftl.victim"}
+
+
+def test_the_first_round_does_not_count_where_it_need_not_show_the_spare(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it writes before collection begins depends on the buffer and the link."""
+    truth = set_value(_truth(), "ftl.spare", 0.3)
+    results = _steady(truth, 25.0)
+    counted = list[int]()
+
+    def count(candidates: lasting._Candidates, *_: Any, **__: Any) -> list[Estimate]:
+        counted.append(len(candidates._errors(truth)))
+        return []
+
+    monkeypatch.setattr(lasting, "_estimates", count)
+    without = FitInput((replace(results.others[0], findings={}),))
+    for each, is_known in ((results, False), (results, True), (without, False)):
+        list(lasting_estimates(truth, each, is_known=is_known))
+    assert counted == [9, 10, 10]
 
 
 def test_the_lasting_rate_does_not_show_the_time_of_a_program_if_the_link_limits_it(
