@@ -127,7 +127,7 @@ def test_programs_count_the_dies_behind_slow_channels(channels: int, dies: int, 
     assert {name: finding.value for name, finding in findings.items()} == _truth(hidden)
     assert "programs" in findings["regular"].why or dies == 1
     found, truth = _found(replace(hidden, read=(60.0,))), _truth(hidden)
-    if chunk == 4 and found["units"] is None:  # a small region has few waits for programs
+    if (dies, chunk) == (8, 4):  # units of 65 MiB/s may also be channels of an old standard
         truth |= {"units": None, "stripe_kib": None}
     assert found == truth
 
