@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.steady.analysis import conclude
 from ssdlab.experiments.steady.gauged import Gauged
+from ssdlab.experiments.steady.measure import Plan, measure
 from ssdlab.experiments.steady.single_reads import SingleReads, single_reads
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
 from ssdlab.stats.steady import Progress
+from ssdlab.target import parse_target
+
+KIB, MIB = 1 << 10, 1 << 20
 
 
 def test_latencies_of_a_step_are_its_distribution() -> None:
@@ -185,3 +195,17 @@ def test_the_share_of_reads_that_load_a_part_of_the_map(
     else:
         assert found is not None
         assert [100 * share for share in found] == pytest.approx(percent, abs=0.05)
+
+
+def test_reads_all_over_the_region_are_not_in_the_order_of_earlier_writes(tmp_path: Path) -> None:
+    """In that order, a page that a die keeps has a fifth of the data, and hides look-ups."""
+    capacity = 2048 * MIB
+    ftl = f'victim = "greedy"\nmap_cache = "{0.1 * capacity / 4096 * 4 / KIB:.0f} KiB"'
+    flash = "keeps_page = true"
+    twin = KnownTwin(capacity, 0.2, dies=16, planes=2, pages_per_block=32, ftl=ftl, flash=flash)
+    plan = Plan(region=capacity, drive=capacity, seed=3)
+    with open_for_run(TargetOptions(parse_target(twin.target(tmp_path)), capacity)) as target:
+        session = RunSession(target)
+        session.run_plan(measure, plan)
+    conclusion = conclude(Evidence(session.recording.tables(), plan.parameters()))
+    assert conclusion.findings["map_misses"].value == pytest.approx(90, abs=2)
