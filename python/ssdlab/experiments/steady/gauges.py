@@ -46,7 +46,6 @@ READ_DEPTH: Final = 256
 _NEAR: Final = 4 * MIB
 """An area whose map fits into the memory of any drive."""
 _SINGLE_READS: Final = 512
-_READS_SEED: Final = 999
 SINGLE: Final = "gauge: reads, one at a time"
 LARGE_BLOCK: Final = 64 * KIB
 """A multiple of the mapping unit of any drive that takes blocks of 4 KiB."""
@@ -177,7 +176,7 @@ def _single_reads(session: RunSession, plan: Plan, case: str, start: int, size: 
         length_bytes=min(size, plan.region - start),
         block_bytes=BLOCK,
         amount_bytes=_SINGLE_READS * BLOCK,
-        seed=plan.seed * 1000 + _READS_SEED,
+        seed=1000 * (plan.seed + 1),
     )
     session.run(Step("gauge", SINGLE, "read", case=f"{case} read"), job)
 
