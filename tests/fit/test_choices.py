@@ -153,6 +153,13 @@ def test_a_buffer_that_no_experiment_shows_is_searched_within_its_bounds() -> No
     [scale] = [scale for scale in space.scales if scale.key == BUFFER]
     assert [scale.low, scale.high] == pytest.approx([2 / 3, 4 / 3])
     assert scale.changes(start, 1.2345) == {BUFFER: "3792 KiB"}, "a whole number of bytes"
+    for size, most in (("3 MiB", 64 / 3), ("128 MiB", 1.0)):
+        [scale] = [
+            scale
+            for scale in search_space(set_value(start, BUFFER, size), ("suite",)).scales
+            if scale.key == BUFFER
+        ]
+        assert scale.high == pytest.approx(most), "without bounds"
 
 
 def test_a_combination_costs_the_penalties_of_all_its_choices() -> None:

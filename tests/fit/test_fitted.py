@@ -9,9 +9,19 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.fit import fitted
-from ssdlab.fit.choices import PageTypes
+from ssdlab.fit.cache_variants import Variant
+from ssdlab.fit.choices import MultiPlanePage, PageTypes
 from ssdlab.fit.intervals import POOR_FIT
-from ssdlab.fit.parameters import BUFFER, TYPES, Estimate, Scale, SearchSpace
+from ssdlab.fit.parameters import (
+    BUFFER,
+    MULTI_PLANE_PAGES,
+    PAGE,
+    TYPES,
+    Estimate,
+    Scale,
+    SearchSpace,
+)
+from ssdlab.fit.results import FitInput
 from ssdlab.fit.solving import Solution
 from ssdlab.profiles.toml_edit import get_value, set_value
 
@@ -50,3 +60,24 @@ def test_a_buffer_is_not_corrected_if_the_results_then_fit_worse(
     kept = fitted._checked(text, buffer, [], _solution(excess=1.0))
     assert kept.value == size
     assert (kept.low, kept.high) == ("480 KiB", "500 KiB" if size == "496 KiB" else "512 KiB")
+
+
+@pytest.mark.parametrize("is_sure", [(True, False), (False, False), (True, True)])
+def test_the_rates_show_a_page_that_is_not_determined_if_the_time_of_a_program_is(
+    monkeypatch: pytest.MonkeyPatch, is_sure: tuple[bool, bool]
+) -> None:
+    pages = MultiPlanePage.of_profile(PAGE, START, MULTI_PLANE_PAGES)
+    program = Estimate("flash.program", "600 us", "590 us", "610 us", determined=is_sure[0])
+    page = Estimate(PAGE, "32 KiB", "32 KiB", "32 KiB", determined=is_sure[1])
+    larger = replace(page, value="64 KiB", high="64 KiB")
+    monkeypatch.setattr(fitted, "estimates", lambda *_: [program, page])
+    monkeypatch.setattr(fitted, "page_by_rates", lambda *_, **__: larger)
+    monkeypatch.setattr(fitted, "lasting_estimates", lambda *_, **__: [])
+    none = np.empty(0)
+    solution = Solution(("32 KiB",), none, none, 1.0)
+    searched = fitted._Searched(Variant(START), START, SearchSpace((), (pages,)), [solution], [])
+    text, found = fitted._estimates_of(START, [searched], FitInput(()), {}, [], "a fit")
+    is_changed = is_sure == (True, False)
+    assert pages.value_in(text) == ("64 KiB" if is_changed else "32 KiB")
+    [estimate] = [one for one in found if one.key == PAGE]
+    assert (estimate.low, estimate.high) == ("32 KiB", "64 KiB" if is_changed else "32 KiB")

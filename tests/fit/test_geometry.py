@@ -23,12 +23,13 @@ from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit import fitted as fitted_module
 from ssdlab.fit import lasting
+from ssdlab.fit.choices import MultiPlanePage
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.fitted import Fitted, fit, with_capacity
-from ssdlab.fit.lasting import lasting_estimates
+from ssdlab.fit.lasting import lasting_estimates, page_by_rates
 from ssdlab.fit.measurement import Measurement, measured_cells
 from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of, with_whole_caches
-from ssdlab.fit.parameters import PAGE, Estimate, search_space
+from ssdlab.fit.parameters import MULTI_PLANE_PAGES, PAGE, Estimate, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
@@ -236,6 +237,22 @@ def test_the_lasting_rate_shows_the_time_of_a_program_if_the_spare_is_known(
     assert wide_high > 1.1 * high
     # If the other results show it, the rates do not change it.
     assert {one.key for one in lasting_estimates(truth, results, spare=spare)} == {"ftl.victim"}
+
+
+def test_the_lasting_rate_shows_the_page_if_spare_and_time_of_a_program_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lasting, "VICTIMS", ("greedy",))
+    truth = set_value(_truth(), "ftl.spare", 0.15)
+    pages = MultiPlanePage.of_profile(PAGE, truth, MULTI_PLANE_PAGES)
+    true, results = pages.value_in(truth), _steady(truth, 12.0)
+    for start in ("8 KiB", "16 KiB", "32 KiB"):  # 4 KiB are less than a mapping unit
+        text, unsure = pages.apply(truth, start), Estimate(PAGE, start, start, start, False)
+        page = page_by_rates(text, results, pages, unsure)
+        assert (page.value, page.low, page.high) == (true, true, true)
+        assert not page.determined
+    without = FitInput((replace(results.others[0], findings={}),))
+    assert page_by_rates(text, without, pages, unsure) == unsure
 
 
 def test_the_first_round_does_not_count_where_it_need_not_show_the_spare(

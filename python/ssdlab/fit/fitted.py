@@ -23,7 +23,7 @@ from ssdlab.fit.direct_estimates import (
 )
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.intervals import DETERMINED_RATIO, POOR_FIT, drop_of, estimates
-from ssdlab.fit.lasting import lasting_estimates
+from ssdlab.fit.lasting import lasting_estimates, page_by_rates
 from ssdlab.fit.objective import Floats, Objective
 from ssdlab.fit.parameters import (
     BUFFER,
@@ -201,6 +201,13 @@ def _estimates_of(
     intervals = [_with_page_types(text, one) for one in _intervals(near)]
     is_known = any(one.key == "flash.program" and one.determined for one in intervals)
     excess = found.solutions[0].excess
+    unsure = [one for one in intervals if one.key == PAGE and not one.determined]
+    if is_known and unsure:
+        pages = next(each for each in space.choices if each.key == PAGE)
+        page = page_by_rates(text, fit_input, pages, unsure[0], excess, objectives=objectives)
+        intervals = [page if one.key == PAGE else one for one in intervals]
+        if page.value != unsure[0].value:
+            text = pages.apply(text, page.value, source)
     lasting = lasting_estimates(
         text,
         fit_input,

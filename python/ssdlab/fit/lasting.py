@@ -3,7 +3,7 @@
 They depend on these, as everything else is fitted by now. The spare is a finding of `steady` where
 the curve shows when the hidden flash is used up. It does not behind some SLC caches, for example.
 Where the spare is known, the rates show how long programs take, also behind a link that hides it
-from all other experiments.
+from all other experiments; or, if that is known, how much a die programs at a time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from ssdlab.errors import TargetError
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.steady.plan import QUICK_SETTLE_S
+from ssdlab.fit.choices import Choice
 from ssdlab.fit.direct_estimates import RESERVE
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, Objective, candidate_session, evidence_of
@@ -91,15 +93,65 @@ def lasting_estimates(
     too; `excess` is how badly those are explained: chi squared per degree of freedom.
     `is_known`: the time of a program is. If neither is known, the spare may be any.
     """
+    results = _with_rates(fit_input)
+    if results is not None:
+        has_spare = results.number("hidden_spare") is not None
+        skipped = int(has_spare and not is_known)
+        candidates = _Candidates(profile, results, objectives, skipped)
+        yield from _estimates(candidates, excess, spare, is_known=is_known)
+
+
+def page_by_rates(
+    profile: str,
+    fit_input: FitInput,
+    choice: Choice,
+    page: Estimate,
+    excess: float = 1.0,
+    *,
+    objectives: Sequence[Objective] = (),
+) -> Estimate:
+    """The multi-plane page, if the spare and the time of a program are known, but `page` is not.
+
+    The rates show how many bytes a die programs at a time. Of those in `choice`, larger and smaller
+    pages than `page` are tried, for as long as they explain all results better.
+    """
+    results = _with_rates(fit_input)
+    if results is None or results.number("hidden_spare") is None:
+        return page
+
+    def cost(at: int) -> float:
+        text = choice.apply(profile, choice.values[at])
+        candidates = _Candidates(text, results, objectives, skipped=1)
+        try:
+            spares = [candidates.spare]
+        except TargetError:  # a page that is no multiple of the mapping unit, for example
+            return inf
+        each = (candidates.try_each(rules, spares) for rules in candidates.rules())
+        return min((one.cost for tried in each for one in tried), default=inf)
+
+    own = choice.values.index(page.value)
+    costs = {own: cost(own)}
+    for step in (1, -1):
+        at = own + step
+        while 0 <= at < len(choice.values):
+            costs[at] = cost(at)
+            if costs[at] > costs[at - step]:
+                break
+            at += step
+    best = min(costs, key=lambda at: costs[at])
+    near = [at for at, each in costs.items() if each <= costs[best] + CHI2_95 * excess]
+    ends = [choice.values.index(end) for end in (page.low, page.high)] if best == own else near
+    low, high = (choice.values[end((*near, *ends))] for end in (min, max))
+    return replace(page, value=choice.values[best], low=low, high=high)
+
+
+def _with_rates(fit_input: FitInput) -> Measurement | None:
+    """The results of `steady` on the whole drive, unless some of them are held out."""
     for results in fit_input.others:
-        rates = _rates(results)
-        if results.experiment == "steady" and len(rates):
-            if not any(fit_input.is_held_out("steady", cell) for cell in results.cells):
-                has_spare = results.number("hidden_spare") is not None
-                skipped = int(has_spare and not is_known)
-                candidates = _Candidates(profile, results, rates, objectives, skipped)
-                yield from _estimates(candidates, excess, spare, is_known=is_known)
-            return
+        if results.experiment == "steady" and len(_rates(results)):
+            held = any(fit_input.is_held_out("steady", cell) for cell in results.cells)
+            return None if held else results
+    return None
 
 
 def _rates(results: Measurement) -> Floats:
@@ -210,16 +262,20 @@ def _program_estimate(
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Candidates with the numbers of a profile except these, and the rates of the drive."""
+    """Candidates with the numbers of a profile except these, and the results of `steady`."""
 
     profile: str
     results: Measurement
-    rates: Floats
     objectives: Sequence[Objective]
     skipped: int
     """Rounds that do not count: the first, unless it must show the spare, because what it writes
     before collection begins depends on the buffer and the link."""
     _other_costs: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def rates(self) -> Floats:
+        """Those of the drive."""
+        return _rates(self.results)
 
     @property
     def spare(self) -> float:

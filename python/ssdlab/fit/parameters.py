@@ -174,7 +174,7 @@ _PRIORS: Final = {
     "slc.read": _Prior(5e-6, 100e-6, 1.0),
     "slc.program": _Prior(30e-6, 1e-3, 1.0),
     "buffer.flush_overhead": _Prior(0.0, 20e-3, 1.0, offset=100e-6),
-    BUFFER: _Prior(2.0**16, 2.0**33, 1.0),
+    BUFFER: _Prior(2.0**16, 2.0**26, 1.0),  # at most the start profile's, if that is larger
 }
 _SLC_SCALES: Final = frozenset({"slc.read", "slc.program"})
 _SCALES_OF: Final = {
@@ -330,6 +330,8 @@ def _scale(profile: str, key: str, bounds: Sequence[str] | None, *, only_row: bo
     low, high = prior.low, prior.high
     if bounds is not None:
         low, high = (float(parse_size(each)) for each in bounds)
+    elif key == BUFFER:
+        high = max(high, *values)
     if key == "link.bandwidth":
         high = LINK_MAX[get_value(profile, "drive.interface")]
     offset = prior.offset
