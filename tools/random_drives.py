@@ -121,14 +121,18 @@ class TrimlessDrive:
         return outcome
 
 
-def random_drive(seed: int, capacity: int = 2048 * MIB) -> RandomDrive:
-    """The drive with this seed; all have about this capacity in bytes."""
+def random_drive(seed: int, capacity: int = 2048 * MIB, scale: int = 1) -> RandomDrive:
+    """The drive with this seed; all have about `capacity` bytes, times `scale`.
+
+    A larger `scale` makes more blocks, not larger ones: most real drives have hundreds of
+    superblocks, and a buffer that is small relative to their hidden flash.
+    """
     stream = random.Random(seed)
     # A stream of its own: what the other one draws stays the same for each seed.
     rules = random.Random(f"{seed}, pacing and folding")
     features = random.Random(f"{seed}, features")
     while True:
-        values = _draw(stream, capacity)
+        values = _draw(stream, capacity * scale, scale)
         _add_rules(rules, values)
         noise = stream.choice((0.0, 0.0, 0.01, 0.03))
         drive = RandomDrive(seed, _toml(values), values, noise)
@@ -146,10 +150,10 @@ def _is_valid(drive: RandomDrive) -> bool:
     return True
 
 
-def _draw(stream: random.Random, capacity: int) -> dict[str, dict[str, Any]]:
+def _draw(stream: random.Random, capacity: int, scale: int) -> dict[str, dict[str, Any]]:
     interface = "sata" if stream.random() < 0.25 else "nvme"
     link = stream.choice(_LINKS[interface]) * stream.uniform(0.85, 1.0)
-    flash, bits = _draw_flash(stream, capacity)
+    flash, bits = _draw_flash(stream, capacity // scale)
     unit = stream.choice((4, 4, 4, 4, 4, 8, 16))
     values = {
         "drive": {"model": "random", "capacity": f"{capacity} B", "interface": interface},

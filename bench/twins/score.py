@@ -1,7 +1,7 @@
 """Scores the probes on random drives: how often each is right, undetermined or confidently wrong.
 
 Usage: PYTHONPATH=tools python bench/twins/score.py [--drives 100] [--seed 0] [--probe NAME]... [-v]
-                                                 [--json FILE] [--rates FILE]
+                                                 [--scale 1] [--json FILE] [--rates FILE]
 
 Each probe sees only what it would see of a real drive: no profile, and no counters. A finding is
 exact if it is within the tolerance below of the truth (which comes from the profile, or from a far
@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -189,7 +190,7 @@ def _taken(drive: RandomDrive, capacity: int) -> int:
     )
     taken = 0
     while not (twin.counters() or {})["collection_moves"]:
-        taken += run_job(twin, msgspec.structs.replace(write, seed=taken % 2**32)).bytes
+        taken += run_job(twin, msgspec.structs.replace(write, seed=taken // MIB)).bytes
     return taken
 
 
@@ -399,9 +400,9 @@ def _worse(tally: dict[str, Counter[str]], recorded: dict[str, float]) -> list[s
     ]
 
 
-def score_drive(probe: str, seed: int) -> tuple[int, dict[str, Score]]:
-    """The scores of a probe on the drive with this seed."""
-    return seed, PROBES[probe](random_drive(seed))
+def score_drive(probe: str, seed: int, scale: int) -> tuple[int, dict[str, Score]]:
+    """The scores of a probe on the drive with this seed and scale."""
+    return seed, PROBES[probe](random_drive(seed, scale=scale))
 
 
 def main() -> None:
@@ -409,6 +410,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drives", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scale", type=int, default=1, help="2 GiB and 64 to 250 superblocks each")
     parser.add_argument("--probe", action="append", choices=PROBES)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--json", type=Path, help="write the numbers to this file, too")
@@ -421,11 +423,13 @@ def main() -> None:
     with ProcessPoolExecutor(options.processes) as pool:
         for probe in options.probe or PROBES:
             seeds = range(options.seed, options.seed + options.drives)
-            for seed, scores in pool.map(score_drive, [probe] * len(seeds), seeds):
+            score = partial(score_drive, probe, scale=options.scale)
+            for seed, scores in pool.map(score, seeds):
                 for name, (word, shown) in scores.items():
                     tally.setdefault(name, Counter())[word] += 1
                     if options.verbose and word != EXACT:
-                        print(f"{seed:4} {name:22} {word:12} {shown}\n       {random_drive(seed)}")
+                        print(f"{seed:4} {name:22} {word:12} {shown}")
+                        print(f"       {random_drive(seed, scale=options.scale)}")
     print("| finding | exact | undetermined | wrong |\n|---|---|---|---|")
     for name, counts in tally.items():
         cells = " | ".join(f"{counts[w]}" for w in (EXACT, UNDETERMINED, WRONG))

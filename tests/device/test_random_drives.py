@@ -15,6 +15,14 @@ def test_the_same_seed_gives_the_same_drive() -> None:
     assert random_drive(7).profile != DRIVES[8].profile
 
 
+def test_a_larger_scale_makes_more_superblocks_of_about_the_same_size() -> None:
+    for small in DRIVES[:10]:
+        one, four = small.describe(), random_drive(small.seed, scale=4).describe()
+        assert four["capacity_bytes"] == 4 * one["capacity_bytes"]
+        assert four["superblock_bytes"] == one["superblock_bytes"]
+        assert 3.9 < four["superblocks"] / one["superblocks"] < 4.1
+
+
 def test_some_drives_empty_victims_at_once_and_some_fold_while_writing() -> None:
     at_once = [drive for drive in DRIVES if drive.get("ftl.pacing") == "victim"]
     dynamic = [drive for drive in DRIVES if drive.get("slc.mode") == "dynamic"]
