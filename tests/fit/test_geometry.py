@@ -246,13 +246,13 @@ def test_the_lasting_rate_shows_the_page_if_spare_and_time_of_a_program_are_know
     truth = set_value(_truth(), "ftl.spare", 0.15)
     pages = MultiPlanePage.of_profile(PAGE, truth, MULTI_PLANE_PAGES)
     true, results = pages.value_in(truth), _steady(truth, 12.0)
+    without = FitInput((replace(results.others[0], findings={}),))
     for start in ("8 KiB", "16 KiB", "32 KiB"):  # 4 KiB are less than a mapping unit
         text, unsure = pages.apply(truth, start), Estimate(PAGE, start, start, start, False)
+        assert page_by_rates(text, without, pages, unsure) == unsure
         page = page_by_rates(text, results, pages, unsure)
         assert (page.value, page.low, page.high) == (true, true, true)
         assert not page.determined
-    without = FitInput((replace(results.others[0], findings={}),))
-    assert page_by_rates(text, without, pages, unsure) == unsure
 
 
 def test_the_first_round_does_not_count_where_it_need_not_show_the_spare(

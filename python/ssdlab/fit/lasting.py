@@ -124,7 +124,7 @@ def page_by_rates(
         candidates = _Candidates(text, results, objectives, skipped=1)
         try:
             spares = [candidates.spare]
-        except TargetError:  # a page that is no multiple of the mapping unit, for example
+        except TargetError:  # a page that is not a multiple of the mapping unit, for example
             return inf
         each = (candidates.try_each(rules, spares) for rules in candidates.rules())
         return min((one.cost for tried in each for one in tried), default=inf)

@@ -169,6 +169,52 @@ def test_a_longer_mean_shows_a_map_that_is_not_in_memory_if_pages_differ_more(
     assert Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0).misses_map
 
 
+def _kept(*others: float) -> tuple[float, ...]:
+    return (*(45.0,) * 8, *others)
+
+
+@pytest.mark.parametrize(
+    ("recent", "old", "near", "expected"),
+    [
+        (_kept(90.0, 110.0), _kept(90.0, 110.0), (45.0, 45.0, *TLC), None),
+        (
+            _kept(90.0, 110.0),
+            _kept(90.0, 110.0),
+            (45.0, 45.0, 60.0, 60.0, 65.0, 70.0),
+            False,
+        ),  # fast flash
+        (
+            _kept(90.0, 110.0),
+            TLC,
+            (45.0, 45.0, *TLC),
+            False,
+        ),  # the dies do not keep pages of old data
+        (
+            (45.0, 45.0, *TLC),
+            _kept(90.0, 110.0),
+            (45.0, 45.0, *TLC),
+            False,
+        ),  # nor these of recent data
+        (
+            _kept(90.0, 110.0),
+            None,
+            (45.0, 45.0, *TLC),
+            False,
+        ),  # an earlier version did not read old data
+    ],
+)
+def test_pages_that_dies_keep_do_not_show_whether_recent_data_is_in_a_cache(
+    recent: tuple[float, ...],
+    old: tuple[float, ...] | None,
+    near: tuple[float, ...],
+    expected: bool | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = {"unmapped": BUFFER, "near": near, "anywhere": near, "recent": recent}
+    cases |= {} if old is None else {"old": old}
+    assert _gauged(monkeypatch, cases).writes_cache is expected
+
+
 @pytest.mark.parametrize(
     ("anywhere", "near", "percent"),
     [

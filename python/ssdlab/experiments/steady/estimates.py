@@ -27,7 +27,7 @@ from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.rates import SAME, same
-from ssdlab.experiments.steady.write_costs import CACHED, waf_by_costs
+from ssdlab.experiments.steady.write_costs import CACHED, least_program_s, waf_by_costs
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -395,13 +395,13 @@ def with_map(gauged: Gauged, found: Estimate) -> Estimate:
 
 
 def _program_s(gauged: Gauged) -> float | None:
-    """Seconds per byte of a program, at most; None if nothing shows it."""
-    found = []
-    if not (gauged.is_direct_limited or gauged.may_borrow):
-        found.append(1 / gauged.direct)
+    """Seconds per byte of a program, at least; None if nothing shows it."""
+    if gauged.is_direct_limited or gauged.may_borrow:
+        return least_program_s(gauged)
+    found = [1 / gauged.direct]
     if isinstance(gauged.garbage, Garbage):
         found.append(1 / gauged.garbage.rate / gauged.garbage.waf)
-    return min(found, default=None)
+    return min(found)
 
 
 def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:

@@ -48,6 +48,7 @@ _FAST: Final = 0.1
 _SLOW: Final = 0.9
 _SLOWEST: Final = 0.98
 _UNIFORM: Final = 1.02  # slow / fast, at most
+_KEPT: Final = 0.6  # latency of reads of pages that dies keep / of others, at most
 _NO_FLASH: Final = 1.05  # latency of reads from flash / of trimmed blocks, at least
 _BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
@@ -311,13 +312,29 @@ class Gauged:
         if share > _SOME:
             return True if share > _SOME + _MORE * kept else None
         is_uniform = recent.quantile(_SLOW) < _UNIFORM * recent.quantile(_FAST)
-        is_unclear = is_uniform and slow > _UNIFORM * fast
+        is_unclear = (is_uniform and slow > _UNIFORM * fast) or self._is_kept(recent)
         return None if is_unclear or recent.quantile(0.5) <= without_flash else False
+
+    def _is_kept(self, recent: SingleReads) -> bool:
+        """Whether most of these pages are still in the dies, as those of old data are.
+
+        Then their reads do not show whether the pages are in a cache.
+        """
+        if not self._has_old_reads:
+            return False
+        kept = self._single_reads("old").quantile(0.5)
+        is_fast = kept < _KEPT * self._single_reads("near").quantile(0.5)
+        return is_fast and recent.quantile(0.5) < _UNIFORM * kept
+
+    @property
+    def _has_old_reads(self) -> bool:
+        """Whether old data was read in an area as small as the recent data."""
+        return any(step["case"] == "old read" for step in self.evidence.steps("gauge"))
 
     def _kept_share(self, low: float, high: float) -> float:
         """Of reads near each other in old data, the share with a latency between these (in ns)."""
-        if not any(step["case"] == "old read" for step in self.evidence.steps("gauge")):
-            return 0.0  # an earlier version
+        if not self._has_old_reads:
+            return 0.0
         return self._single_reads("old").share_between(low, high)
 
     @property

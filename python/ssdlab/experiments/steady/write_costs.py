@@ -47,13 +47,31 @@ def waf_by_costs(gauged: Gauged) -> Bracket | None:
     return Bracket(math.sqrt(low * high), low, high) if low <= high else None
 
 
+def least_program_s(gauged: Gauged) -> float | None:
+    """Seconds per byte of a program by known garbage, at least; None if that does not show it.
+
+    The reads of what is relocated take as long as random reads, at most.
+    """
+    garbage, misses = gauged.garbage, gauged.map_misses
+    if not isinstance(garbage, Garbage) or misses is None:
+        return None
+    reads = (1 - garbage.trimmed) * _read_s(gauged, misses.value) / min(gauged.units)
+    least = garbage.trimmed / garbage.rate - reads
+    return least if least > 0 else None
+
+
+def _read_s(gauged: Gauged, misses: float) -> float:
+    """Seconds per byte of the rounds for the random read of a block, at most."""
+    return _BLOCK / gauged.block / settled(gauged.curve("read")) / (1 + misses)
+
+
 def _of_unit(gauged: Gauged, unit: int) -> Iterator[tuple[float, float]]:
     """The bounds for each pair of what a program and the read of a relocated unit may cost."""
     misses = gauged.map_misses
     if misses is None or (gauged.misses_map and not _shows_map(gauged)):
         return
     steady = 1 / gauged.steady
-    read = _BLOCK / gauged.block / settled(gauged.curve("read")) / (1 + misses.value)
+    read = _read_s(gauged, misses.value)
     rest = _SUSPENDING * read if unit > 1 else 0.0  # reads of the rest of a unit
     for program, relocated in _costs(gauged, read / unit):
         least, most = _of_map(gauged, unit * program) if gauged.misses_map else (0.0, 0.0)
