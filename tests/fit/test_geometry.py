@@ -235,8 +235,17 @@ def test_the_lasting_rate_shows_the_time_of_a_program_if_the_spare_is_known(
     _, wide_low, wide_high = _program_us(program)
     assert wide_low < 0.9 * low
     assert wide_high > 1.1 * high
-    # If the other results show it, the rates do not change it.
-    assert {one.key for one in lasting_estimates(truth, results, spare=spare)} == {"ftl.victim"}
+    # If the other results show it, the rates do not change it, but may contradict it.
+    near = set_value(truth, "flash.program", "720 us")
+    assert {one.key for one in lasting_estimates(near, results, spare=spare)} == {"ftl.victim"}
+    [program, *_] = lasting_estimates(start, results, spare=spare)
+    value, low, high = _program_us(program)
+    assert value == high == 1200
+    assert 500 < low < 600
+    assert not program.determined
+    # With little spare, victims chosen at random are not tried, but may explain the rates.
+    monkeypatch.setattr(lasting, "RANDOM_LEAST_KNOWN", 0.2)
+    assert {one.key for one in lasting_estimates(start, results, spare=spare)} == {"ftl.victim"}
 
 
 def test_the_lasting_rate_shows_the_page_if_spare_and_time_of_a_program_are_known(

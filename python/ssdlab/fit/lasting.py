@@ -59,6 +59,8 @@ PROGRAM_ENDS: Final = (0.8, 1.25)
 """Factors that must fit worse: otherwise the link limits these rates, too."""
 
 
+CONTRADICT: Final = 1.3
+"""If the rates differ by a larger factor, the time of a program is not known."""
 UNKNOWN_RULES: Final = 1.2
 """WAF may differ by this factor at the same spare: no result shows the pacing of collection, nor
 whether it mixes old and new data."""
@@ -91,7 +93,8 @@ def lasting_estimates(
     Nothing if `steady` has no rates. The spare only if `steady` does not show it, and the time of a
     program only if it does (`spare`). What they change of the other results (`objectives`) counts,
     too; `excess` is how badly those are explained: chi squared per degree of freedom.
-    `is_known`: the time of a program is. If neither is known, the spare may be any.
+    `is_known`: the time of a program is, unless the rates contradict it. If neither is known, the
+    spare may be any.
     """
     results = _with_rates(fit_input)
     if results is not None:
@@ -190,6 +193,11 @@ def _estimates(
         yield one if is_known else any_spare
     elif not is_known:
         yield from _program_estimate(candidates, best, near, excess, spare)
+    elif own >= RANDOM_LEAST_KNOWN and not 1 / CONTRADICT < best.faster < CONTRADICT:
+        ends = best.faster / UNKNOWN_RULES, best.faster * UNKNOWN_RULES
+        factors = (1.0, min(1.0, ends[0]), max(1.0, ends[1]))
+        value, low, high = (candidates.program_time(factor) for factor in factors)
+        yield Estimate(PROGRAM, value, low, high, determined=False)
     for key in best.rules:
         fits = {one.rules[key] for one in near}
         found = [rule for rule in dict.fromkeys(one.rules[key] for one in tried) if rule in fits]
