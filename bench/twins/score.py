@@ -410,7 +410,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--drives", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--scale", type=int, default=1, help="times 2 GiB, 64-250 superblocks")
+    parser.add_argument(
+        "--scale", type=int, default=1, choices=(1, 2, 4, 8), help="times 2 GiB, 64-250 superblocks"
+    )
     parser.add_argument("--probe", action="append", choices=PROBES)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--json", type=Path, help="write the numbers to this file, too")

@@ -116,7 +116,8 @@ def page_by_rates(
     """The multi-plane page, if the spare and the time of a program are known, but `page` is not.
 
     The rates show how many bytes a die programs at a time. Of those in `choice`, larger and smaller
-    pages than `page` are tried, for as long as they explain all results better.
+    pages than `page` are tried, for as long as they explain all results better. `excess` and
+    `objectives` are those of `lasting_estimates`.
     """
     results = _with_rates(fit_input)
     if results is None or results.number("hidden_spare") is None:

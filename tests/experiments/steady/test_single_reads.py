@@ -169,38 +169,20 @@ def test_a_longer_mean_shows_a_map_that_is_not_in_memory_if_pages_differ_more(
     assert Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0).misses_map
 
 
-def _kept(*others: float) -> tuple[float, ...]:
-    return (*(45.0,) * 8, *others)
+KEPT = (45.0,) * 8 + (90.0, 110.0)
+"""Reads of which most find their page in the die."""
 
 
 @pytest.mark.parametrize(
     ("recent", "old", "near", "expected"),
     [
-        (_kept(90.0, 110.0), _kept(90.0, 110.0), (45.0, 45.0, *TLC), None),
-        (
-            _kept(90.0, 110.0),
-            _kept(90.0, 110.0),
-            (45.0, 45.0, 60.0, 60.0, 65.0, 70.0),
-            False,
-        ),  # fast flash
-        (
-            _kept(90.0, 110.0),
-            TLC,
-            (45.0, 45.0, *TLC),
-            False,
-        ),  # the dies do not keep pages of old data
-        (
-            (45.0, 45.0, *TLC),
-            _kept(90.0, 110.0),
-            (45.0, 45.0, *TLC),
-            False,
-        ),  # nor these of recent data
-        (
-            _kept(90.0, 110.0),
-            None,
-            (45.0, 45.0, *TLC),
-            False,
-        ),  # an earlier version did not read old data
+        (KEPT, KEPT, (45.0, 45.0, *TLC), None),
+        # Flash that is nearly as fast; and dies that keep no pages of old or of recent data.
+        (KEPT, KEPT, (45.0, 45.0, 60.0, 60.0, 65.0, 70.0), False),
+        (KEPT, TLC, (45.0, 45.0, *TLC), False),
+        ((45.0, 45.0, *TLC), KEPT, (45.0, 45.0, *TLC), False),
+        # An earlier version did not read old data.
+        (KEPT, None, (45.0, 45.0, *TLC), False),
     ],
 )
 def test_pages_that_dies_keep_do_not_show_whether_recent_data_is_in_a_cache(
