@@ -111,7 +111,7 @@ def ratios(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str, 
             "tR": "flash.read", "page": PAGE, "tPROG": "flash.program", "link": "link.bandwidth",
             "buffer": "buffer.size", "SLC": "slc.size"}  # fmt: skip
     known = {name: determined.get(key, False) for name, key in keys.items()}
-    known["dies"] = known["dies"] or determined.get(DIES, False)
+    known["dies"] = determined.get(DIES, known["dies"])
     return {name: (_ratio(got[name], true[name]), known[name]) for name in keys}
 
 

@@ -54,12 +54,27 @@ def test_another_number_of_channels_keeps_the_dies() -> None:
 
 
 def test_dies_that_no_stripe_shows_are_searched_far_from_the_start_profile() -> None:
-    choice = _choice("flash.dies_per_channel", ("split", "suite"))
+    choice = _choice("flash.dies_per_channel", ("suite",))
     channels = get_value(profiles.load(START), "flash.channels")
     assert min(choice.values) == 1
     assert max(choice.values) * channels == DIES_MAX
-    space = search_space(profiles.load(START), ("split",))
-    assert "flash.channels" not in {choice.key for choice in space.choices}, "dies are not known"
+
+
+def test_channels_are_searched_with_the_dies_of_each_if_no_stripe_shows_them() -> None:
+    channels = _choice("flash.channels", ("split", "suite"))
+    text = channels.apply(profiles.load(START), 2)
+    assert get_value(text, "flash.channels") == 2
+    each = get_value(profiles.load(START), "flash.dies_per_channel")
+    assert get_value(text, "flash.dies_per_channel") == each
+    space = search_space(profiles.load(START), ("split", "suite"))
+    fixed = {choice.key: choice.value_in(profiles.load(START)) for choice in space.choices}
+    at = [list(fixed).index(key) for key in ("flash.channels", "flash.dies_per_channel")]
+    pairs = [
+        (one[at[0]], one[at[1]])
+        for one in space.combinations(("flash.channels", "flash.dies_per_channel"), fixed)
+    ]
+    assert {(1, 1), (2, 4), (32, 4), (8, 16)} <= set(pairs)
+    assert max(channels * dies for channels, dies in pairs) == DIES_MAX
 
 
 def test_the_kind_of_cache_is_searched_only_if_there_is_one() -> None:

@@ -1,4 +1,4 @@
-"""Where the search starts for the time of a flush."""
+"""Where the search starts for the time of a read and of a flush."""
 
 from __future__ import annotations
 
@@ -14,6 +14,20 @@ from ssdlab.records import Finding
 from ssdlab.units import parse_duration
 
 START = "samsung-970-evo-plus-500"
+
+
+@pytest.mark.parametrize(("stripe_kib", "read_us"), [(None, 80), (64.0, 60)])
+def test_the_slowest_reads_of_stripe_wait_for_one_die(
+    stripe_kib: float | None, read_us: float
+) -> None:
+    rates = {4.0: 800.0, 64.0: 4096 / 60e-6 / 2**20, 512.0: 4096 / 80e-6 / 2**20}
+    cells = tuple(Cell((at,), "read_mib_per_s", rate) for at, rate in rates.items())
+    findings = {"stripe_kib": Finding(stripe_kib, "KiB", None, None, "")}
+    results = [Measurement("stripe", "", "box", cells, findings)]
+    space = search_space(profiles.load(START), ("stripe",))
+    times = get_value(guess(profiles.load(START), results, space, "test"), "flash.read")
+    mean = sum(parse_duration(each) for each in times) / len(times)
+    assert mean == pytest.approx(read_us * 1e-6, rel=0.01)
 
 
 @pytest.mark.parametrize(

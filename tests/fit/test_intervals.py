@@ -10,10 +10,10 @@ import pytest
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.fit import intervals
-from ssdlab.fit.choices import Choice
+from ssdlab.fit.choices import Choice, Dies
 from ssdlab.fit.intervals import POOR_FIT, estimates, measured_reach
 from ssdlab.fit.objective import CellKey, Effort, Objective
-from ssdlab.fit.parameters import Scale, SearchSpace
+from ssdlab.fit.parameters import DIES, DIES_MAX, Scale, SearchSpace
 from ssdlab.fit.search import search
 from ssdlab.fit.solving import Floats, Solution, Task
 from ssdlab.profiles.toml_edit import set_values
@@ -112,3 +112,26 @@ def test_channels_that_limit_long_reads_are_found_if_the_link_seemed_to() -> Non
     link, channel = np.exp(best.log_factors) * [1000, 900]
     assert link == pytest.approx(3000, rel=0.3)
     assert channel == pytest.approx(250, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "excess", "expected"),
+    [
+        ([(2, 4)], 1.0, (8, 5.6, 11.4)),
+        ([(2, 4), (8, 1)], 1.0, (8, 5.6, 11.4)),
+        ([(2, 4), (4, 4)], 1.0, (8, 5.6, 22.8)),
+        ([(2, 4)], POOR_FIT + 1, (8, 1, DIES_MAX)),
+    ],
+)
+def test_all_dies_have_the_bounds_of_the_combinations_that_fit(
+    pairs: list[tuple[int, int]], excess: float, expected: tuple[float, float, float]
+) -> None:
+    choices = (
+        Choice("flash.channels", (2, 4, 8), (0.0,) * 3),
+        Dies("flash.dies_per_channel", (1, 2, 4, 8), (0.0,) * 4),
+    )
+    empty = np.empty(0)
+    solutions = [Solution(pair, empty, empty, 0.0, excess) for pair in pairs]
+    [dies] = [each for each in estimates(SearchSpace((), choices), solutions) if each.key == DIES]
+    assert (dies.value, dies.low, dies.high) == pytest.approx(expected)
+    assert not dies.determined

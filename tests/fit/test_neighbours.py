@@ -54,6 +54,38 @@ def test_other_channels_have_the_same_bandwidth_each_or_all_together() -> None:
     assert factors == [(2, 1.0), (2, pytest.approx(2.0)), (8, 1.0), (8, pytest.approx(0.5))]
 
 
+def _with_unknown_dies() -> tuple[Neighbours, Solution]:
+    channels = Choice("flash.channels", (2, 4, 8), (0.5, 0.0, 0.5))
+    dies = Choice("flash.dies_per_channel", (1, 2, 4), (0.5, 0.0, 0.5))
+    space = SearchSpace(SPACE.scales, (channels, dies, *SPACE.choices[1:]))
+    fixed = {channels.key: 4, dies.key: 2, PAGE: "32 KiB", "flash.suspend": None}
+    best = Solution(tuple(fixed.values()), np.zeros(3), np.ones(3), 10.0)
+    return Neighbours(PROFILE, space, fixed), best
+
+
+def test_more_dies_program_in_as_much_more_time() -> None:
+    neighbours, best = _with_unknown_dies()
+    steps = neighbours.steps(best, ["flash.dies_per_channel"])
+    factors = {choices[1]: float(np.exp(moved[2])) for choices, moved in steps}
+    assert factors == {1: pytest.approx(0.5), 4: pytest.approx(2)}
+    pages = neighbours.steps(best, [PAGE])
+    assert [float(np.exp(moved[2])) for _, moved in pages] == [pytest.approx(2)]
+
+
+def test_channels_with_unknown_dies_change_with_the_dies_of_each_or_of_all_the_same() -> None:
+    neighbours, best = _with_unknown_dies()
+    steps = neighbours.steps(best, ["flash.channels"])
+    found = {choices[:2]: float(np.exp(moved[2])) for choices, moved in steps}
+    double, same = pytest.approx(2), pytest.approx(1)
+    assert found == {(2, 2): pytest.approx(0.5), (8, 2): double, (2, 4): same, (8, 1): same}
+
+
+def test_a_grid_has_channels_that_are_together_as_fast_as_the_link() -> None:
+    rates = [500 * np.exp(moved[1]) for moved in NEIGHBOURS.bandwidths((8, "32 KiB", None))]
+    assert rates[-1] == pytest.approx(3000 / 8)
+    assert len(set(rates)) == 4
+
+
 def test_either_the_link_or_the_channels_limit_the_fastest_rate() -> None:
     limits = [
         (choices[0], round(3000 * np.exp(moved[0])), round(500 * np.exp(moved[1])))

@@ -25,6 +25,7 @@ from ssdlab.fit.objective import (
 from ssdlab.fit.parameters import Scale, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, set_value
+from ssdlab.records import Finding
 
 CACHED = "samsung-970-evo-plus-500"
 FLUSH = "buffer.flush_overhead"
@@ -51,6 +52,28 @@ def test_a_protected_buffer_is_programmed_before_a_candidate_is_read() -> None:
     large, small, least = objective.simulate(text)
     assert large == pytest.approx(least, rel=0.15)
     assert small == pytest.approx(least, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("stripe_kib", "regular", "compared"),
+    [
+        (None, True, [4, 64, 128, 256]),
+        (None, False, [4]),
+        (None, None, [4]),
+        (256.0, True, [4, 128, 256]),
+    ],
+)
+def test_rates_at_all_powers_of_two_show_the_units_of_a_stripe_that_is_not_known(
+    stripe_kib: float | None, regular: bool | None, compared: list[int]
+) -> None:
+    cells = tuple(Cell((float(at),), "read_mib_per_s", 90.0) for at in (4, 64, 128, 192, 256, 320))
+    findings = {
+        "stripe_kib": Finding(stripe_kib, "KiB", None, None, ""),
+        "regular": Finding(regular, "", None, None, ""),
+    }
+    objective = experiment_objective(Measurement("stripe", "", "box", cells, findings))
+    assert objective is not None
+    assert [cell.case for cell in objective.cells] == [(at,) for at in compared]
 
 
 def test_a_drive_with_too_many_dies_for_the_small_file_is_measured_with_the_usual_one() -> None:

@@ -27,10 +27,13 @@ from ssdlab.fit.lasting import lasting_estimates, page_by_rates
 from ssdlab.fit.objective import Floats, Objective
 from ssdlab.fit.parameters import (
     BUFFER,
+    CHANNELS,
     DIES,
+    DIES_PER_CHANNEL,
     PAGE,
     Estimate,
     SearchSpace,
+    number_of_dies,
     search_space,
     within_overheads,
 )
@@ -40,7 +43,6 @@ from ssdlab.fit.solving import Solution, candidate_profile, cost_on
 from ssdlab.profiles.toml_edit import get_value, restore_value, set_value, set_values
 from ssdlab.units import format_size, parse_duration, parse_size
 
-DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
 UNCHANGED: Final = 0.01
 """If the logarithm of a factor is smaller, the profile's number and source stay unchanged."""
 ASSUMED: Final = (
@@ -194,7 +196,7 @@ def _estimates_of(
     text = enlarge_buffer(_apply_solution(start, space, found.solutions[0], source), source)
     for one in corrected_estimates(text, fit_input.others):
         direct = direct | {one.key: _checked(text, one, objectives, found.solutions[0])}
-    if "flash.channels" in searched:
+    if CHANNELS in searched:
         searched.add(DIES_PER_CHANNEL)
     applied = {key: one for key, one in direct.items() if key not in searched}
     text = apply_estimates(text, list(applied.values()), source)
@@ -220,7 +222,7 @@ def _estimates_of(
     text = apply_estimates(text, list(applied.values()), source)
     applied |= {one.key: one for one in found.by_rates if one.key not in searched}
     parameters = [replace(one, start=get_value(profile, one.key)) for one in applied.values()]
-    if "flash.channels" in searched and DIES_PER_CHANNEL in direct:
+    if CHANNELS in searched and DIES_PER_CHANNEL in direct:
         parameters.append(_all_dies(profile, start))
     parameters += [
         replace(_with_units(found, text, one), start=_value_in(profile, space, one.key))
@@ -405,10 +407,7 @@ def _with_assumptions(
 
 def _all_dies(profile: str, start: str) -> Estimate:
     """The dies of a regular stripe, whatever the number of channels."""
-    was, count = (
-        get_value(text, "flash.channels") * get_value(text, DIES_PER_CHANNEL)
-        for text in (profile, start)
-    )
+    was, count = (number_of_dies(text) for text in (profile, start))
     return Estimate(DIES, count, count, count, start=was)
 
 
@@ -442,5 +441,7 @@ def _with_units(found: _Searched, text: str, estimate: Estimate) -> Estimate:
 
 
 def _value_in(profile: str, space: SearchSpace, key: str) -> Any:
+    if key == DIES:
+        return number_of_dies(profile)
     choice = next((choice for choice in space.choices if choice.key == key), None)
     return get_value(profile, key) if choice is None else choice.value_in(profile)

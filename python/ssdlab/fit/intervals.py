@@ -17,7 +17,14 @@ from typing import Final, Self
 import numpy as np
 
 from ssdlab.errors import TargetError
-from ssdlab.fit.parameters import Estimate, SearchSpace
+from ssdlab.fit.parameters import (
+    CHANNELS,
+    DIES,
+    DIES_MAX,
+    DIES_PER_CHANNEL,
+    Estimate,
+    SearchSpace,
+)
 from ssdlab.fit.solving import Floats, Solution, Task, residuals_of
 
 CHI2_95: Final = 3.84
@@ -159,6 +166,7 @@ def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Est
             values = list(choice.values)
         low, high = choice.bounds(values)
         yield Estimate(choice.key, best.choices[n], low, high, low == high)
+    yield from _all_dies(space, near, is_poor=is_poor)
     least, most = space.bounds()
     for n, scale in enumerate(space.scales):
         shares = [np.sqrt(1 - (one.cost - best.cost) / drop) for one in near]
@@ -169,6 +177,19 @@ def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Est
         determined = bool(high - low <= np.log(DETERMINED_RATIO)) and not is_poor
         value, low, high = (float(np.exp(x)) for x in (best.log_factors[n], low, high))
         yield Estimate(scale.key, value, low, high, determined)
+
+
+def _all_dies(space: SearchSpace, near: Sequence[Solution], *, is_poor: bool) -> Iterator[Estimate]:
+    """The dies of all channels, if both numbers were searched for; the best of `near` is first."""
+    places = {choice.key: n for n, choice in enumerate(space.choices)}
+    if not {CHANNELS, DIES_PER_CHANNEL} <= places.keys():
+        return
+    choice = space.choices[places[DIES_PER_CHANNEL]]
+    pairs = [(s.choices[places[CHANNELS]], s.choices[places[DIES_PER_CHANNEL]]) for s in near]
+    bounds = [[channels * end for end in choice.bounds((each,))] for channels, each in pairs]
+    low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
+    low, high = (1, DIES_MAX) if is_poor else (low, high)
+    yield Estimate(DIES, pairs[0][0] * pairs[0][1], low, high, low == high)
 
 
 def _reach(best: Solution) -> Floats:

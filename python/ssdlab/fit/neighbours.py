@@ -9,13 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ssdlab.fit.parameters import PAGE, SearchSpace
+from ssdlab.fit.parameters import CHANNELS, DIES_PER_CHANNEL, PAGE, SearchSpace
 from ssdlab.fit.solving import Floats, Solution
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
 
 CHANNEL: Final = "flash.channel_bandwidth"
-CHANNELS: Final = "flash.channels"
 LINK: Final = "link.bandwidth"
 FASTER: Final = 2.5
 """Times faster than the limit: where a link or channels start that should not limit a rate."""
@@ -25,8 +24,8 @@ APART: Final = 0.2
 """Difference of log(factor) of two solutions in which something else is the limit."""
 SLOWER: Final = 2.0
 """Factor from the first guess of a command to one that limits the rate."""
-BY_PAGE: Final = ("flash.program", "slc.program")
-"""Times in proportion to the bytes of a program, if the rate of writing is to stay."""
+BY_RATE: Final = ("flash.program", "slc.program")
+"""Times in proportion to the bytes that all dies program, if the rate of writing is to stay."""
 BANDWIDTHS: Final = 3
 """How many bandwidths of the channels are tried in a grid."""
 
@@ -49,17 +48,23 @@ class Neighbours:
 
     def value(self, solution: Solution, key: str) -> Any:
         """The solution's choice of this key."""
-        return solution.choices[list(self.fixed).index(key)]
+        return self._at(solution.choices, key)
 
     def alternatives(self, best: Solution, keys: Collection[str]) -> list[tuple[Any, ...]]:
-        """The combinations that differ from the best in one of these choices."""
+        """The combinations that differ from the best in one of these choices.
+
+        Another number of channels is also tried with the same number of dies in all.
+        """
         by_key = dict(zip(self.fixed, best.choices, strict=True))
-        return [
-            choices
-            for key in keys
-            for choices in self.space.combinations([key], by_key)
-            if choices != best.choices
-        ]
+        found = [one for key in keys for one in self.space.combinations([key], by_key)]
+        if CHANNELS in keys and DIES_PER_CHANNEL in self.fixed:
+            dies = by_key[CHANNELS] * by_key[DIES_PER_CHANNEL]
+            found += [
+                one
+                for one in self.space.combinations([CHANNELS, DIES_PER_CHANNEL], by_key)
+                if self._at(one, CHANNELS) * self._at(one, DIES_PER_CHANNEL) == dies
+            ]
+        return [one for one in dict.fromkeys(found) if one != best.choices]
 
     def steps(self, best: Solution, keys: Collection[str]) -> list[Start]:
         """The alternatives in one of these choices.
@@ -71,8 +76,7 @@ class Neighbours:
             moved = self.moved(best, choices)
             found.append((choices, moved))
             if CHANNELS in self.fixed and CHANNEL in self.keys:
-                at = list(self.fixed).index(CHANNELS)
-                was, now = best.choices[at], choices[at]
+                was, now = (self._at(one, CHANNELS) for one in (best.choices, choices))
                 shifted = moved + self._shift(CHANNEL, float(np.log(was / now)))
                 found += [(choices, shifted)] if was != now else []
         return found
@@ -104,23 +108,33 @@ class Neighbours:
         return choices, solution.log_factors
 
     def moved(self, best: Solution, choices: tuple[Any, ...]) -> Floats:
-        """The factors of the best, with programs as long as the new page requires."""
-        log_factors = best.log_factors.copy()
-        if PAGE in self.fixed:
-            at = list(self.fixed).index(PAGE)
-            was, now = (parse_size(one[at]) for one in (best.choices, choices))
-            for n, scale in enumerate(self.space.scales):
-                if scale.key in BY_PAGE:
-                    log_factors[n] += np.log(now / was)
-        return log_factors
+        """The factors of the best, with programs as long as the new page and dies require."""
+        was, now = (self._row_bytes(one) for one in (best.choices, choices))
+        return best.log_factors + np.where(np.isin(self.keys, BY_RATE), np.log(now / was), 0.0)
 
-    def bandwidths(self) -> list[Floats]:
-        """Shifts of the factors that give the channels different bandwidths."""
+    def _row_bytes(self, choices: tuple[Any, ...]) -> int:
+        """Bytes that all dies program at once, as far as these depend on the choices."""
+        size = parse_size(self._at(choices, PAGE)) if PAGE in self.fixed else 1
+        if DIES_PER_CHANNEL not in self.fixed:  # then other channels share the same dies
+            return size
+        channels = self._at(choices, CHANNELS) if CHANNELS in self.fixed else 1
+        return size * int(channels * self._at(choices, DIES_PER_CHANNEL))
+
+    def bandwidths(self, choices: tuple[Any, ...]) -> list[Floats]:
+        """Shifts of the factors that give the channels different bandwidths.
+
+        With the last one, all of them together are as fast as the link.
+        """
         if CHANNEL not in self.keys:
             return [np.zeros(len(self.keys))]
         scale = self.space.scales[self.keys.index(CHANNEL)]
         low, high = np.log(scale.low) + 0.7, np.log(scale.high) - 0.3
-        return [self._shift(CHANNEL, float(x)) for x in np.linspace(low, high, BANDWIDTHS)]
+        tried = [float(x) for x in np.linspace(low, high, BANDWIDTHS)]
+        if LINK in self.keys:
+            link = self.space.scales[self.keys.index(LINK)].mean(self.profile)
+            all_channels = self._channels(choices) * scale.mean(self.profile)
+            tried.append(float(np.clip(np.log(link / all_channels), low, high)))
+        return [self._shift(CHANNEL, x) for x in tried]
 
     def other_limits(self, best: Solution) -> list[Start]:
         """Candidates in which something else limits the fastest rates.
@@ -140,10 +154,8 @@ class Neighbours:
             self.space.scales[at].mean(self.profile) * np.exp(best.log_factors[at])
             for at in (self.keys.index(LINK), self.keys.index(CHANNEL))
         )
-        at = list(self.fixed).index(CHANNELS) if CHANNELS in self.fixed else None
         for choices in [best.choices, *self.alternatives(best, [CHANNELS])]:
-            count = get_value(self.profile, CHANNELS) if at is None else choices[at]
-            ratio = float(np.log(count * channel / link))
+            ratio = float(np.log(self._channels(choices) * channel / link))
             for key, other, amount in ((LINK, CHANNEL, ratio), (CHANNEL, LINK, -ratio)):
                 moved = self._shift(key, amount) + self._shift(other, float(np.log(FASTER)))
                 found.append((choices, best.log_factors + moved))
@@ -153,6 +165,13 @@ class Neighbours:
         """Whether it has other choices, or something else limits the fastest rates."""
         moved = np.abs(one.log_factors - best.log_factors) > APART
         return one.choices != best.choices or bool(moved[np.isin(self.keys, LIMITS)].any())
+
+    def _channels(self, choices: tuple[Any, ...]) -> int:
+        is_choice = CHANNELS in self.fixed
+        return int(self._at(choices, CHANNELS) if is_choice else get_value(self.profile, CHANNELS))
+
+    def _at(self, choices: tuple[Any, ...], key: str) -> Any:
+        return choices[list(self.fixed).index(key)]
 
     def _shift(self, key: str, amount: float) -> Floats:
         return np.where(np.array(self.keys) == key, amount, 0.0)

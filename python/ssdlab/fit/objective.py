@@ -388,13 +388,22 @@ def _finding(value: float) -> Finding:
     return Finding(value, "", None, None, "")
 
 
+_DOUBLINGS: Final = 16
+
+
 def _alignments(results: Measurement) -> set[float]:
-    """The compared alignments in KiB: reads at these reach all stripe units, two, or one."""
+    """The compared alignments in KiB: reads at these reach all stripe units, two, or one.
+
+    If the units of a regular stripe are not known, its rates at all powers of two show them.
+    """
     measured = sorted(cell.case[0] for cell in results.cells if isinstance(cell.case[0], float))
     stripe_kib = results.number("stripe_kib")
-    if stripe_kib is None:
+    if stripe_kib is not None:
+        return {measured[0], stripe_kib / 2, stripe_kib} & set(measured)
+    regular = results.findings.get("regular")
+    if regular is None or not regular.value:
         return set(measured[:1])
-    return {measured[0], stripe_kib / 2, stripe_kib} & set(measured)
+    return {measured[0] * 2.0**n for n in range(_DOUBLINGS)} & set(measured)
 
 
 def _measure_stripe(profile: str, results: Measurement) -> Conclusion:

@@ -59,6 +59,9 @@ DIES_PENALTY: Final = 2.0
 MULTI_PLANE_PAGES: Final = (4, 8, 16, 32, 64, 128)
 """Sizes in KiB of a page in all planes of a die that are tried."""
 DIES_MAX: Final = 128
+CHANNELS: Final = "flash.channels"
+DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
+_CHANNEL_COUNTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,11 @@ class Scale:
         return set_values(profile, self.changes(profile, factor), source)
 
 
+def _dies_of(by_key: Mapping[str, Any]) -> int:
+    """The dies of choices that may set them, and the channels."""
+    return int(by_key.get(CHANNELS, 1) * by_key.get(DIES_PER_CHANNEL, 1))
+
+
 @dataclass(frozen=True)
 class SearchSpace:
     """All numbers that a fit may change."""
@@ -138,6 +146,8 @@ class SearchSpace:
             by_key = dict(zip(names, values, strict=True))
             if by_key.get("ftl.read_portion") is None and by_key.get("ftl.read_portions"):
                 continue  # a number of portions needs their size
+            if _dies_of(by_key) > max(DIES_MAX, _dies_of(fixed)):
+                continue
             yield values
 
     def penalty(self, choices: Sequence[Any]) -> float:
@@ -214,8 +224,8 @@ TYPES: Final = "flash.read of page types"
 DIES: Final = "flash.channels x flash.dies_per_channel"
 """The key of the estimate of all dies, if their distribution over channels is searched for."""
 _EXPERIMENTS_FOR: Final = {
-    "flash.dies_per_channel": ["stripe", *sorted(_DEPEND_ON_DIES)],
-    "flash.channels": ["split", "suite"],
+    DIES_PER_CHANNEL: ["stripe", *sorted(_DEPEND_ON_DIES)],
+    CHANNELS: ["split", "suite"],
     PAGE: sorted(_DEPEND_ON_PAGE),
     TYPES: ["split"],
     "ftl.chunk": ["stripe"],
@@ -270,14 +280,17 @@ def search_space(
 def _geometry_choices(
     profile: str, experiments: Collection[str], known: Collection[str]
 ) -> Iterator[Choice]:
-    dies_known = "flash.dies_per_channel" in known
+    dies_known = DIES_PER_CHANNEL in known
     if not dies_known and not _DEPEND_ON_DIES.isdisjoint(experiments):
         yield _dies_choice(profile, experiments)
-    if dies_known and "split" in experiments:
-        dies = _dies(profile)
-        counts = tuple(n for n in (1, 2, 3, 4, 6, 8, 12, 16, 32) if dies % n == 0)
-        start = get_value(profile, "flash.channels")
-        yield Channels("flash.channels", counts, tuple(0.5 * (n != start) for n in counts))
+    if "split" in experiments:
+        start = get_value(profile, CHANNELS)
+        counts = sorted({start, *_CHANNEL_COUNTS})
+        kind = Choice
+        if dies_known:
+            kind, dies = Channels, number_of_dies(profile)
+            counts = [n for n in counts if dies % n == 0]
+        yield kind(CHANNELS, tuple(counts), tuple(0.5 * (n != start) for n in counts))
     if get_value(profile, "slc.size") is not None and not _DEPEND_ON_CACHE.isdisjoint(experiments):
         start = get_value(profile, "slc.mode") or "static"
         yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))
@@ -320,8 +333,9 @@ def _choice(profile: str, key: str, values: Sequence[Any], default: Any = None) 
     return Choice(key, tuple(tried), tuple(0.5 * (value != start) for value in tried))
 
 
-def _dies(profile: str) -> int:
-    count: int = get_value(profile, "flash.channels") * get_value(profile, "flash.dies_per_channel")
+def number_of_dies(profile: str) -> int:
+    """The dies of all channels of a profile."""
+    count: int = get_value(profile, CHANNELS) * get_value(profile, DIES_PER_CHANNEL)
     return count
 
 
@@ -342,16 +356,17 @@ def _scale(profile: str, key: str, bounds: Sequence[str] | None, *, only_row: bo
 
 
 def _dies_choice(profile: str, experiments: Collection[str]) -> Choice:
-    dies = get_value(profile, "flash.dies_per_channel")
+    dies = get_value(profile, DIES_PER_CHANNEL)
     if dies is None:
         raise UsageError("the start profile has no flash.dies_per_channel; add it")
     counts = tuple(sorted({max(1, dies // 2), dies, dies * 2}))
     if set(experiments) != {"aging"}:
-        channels = get_value(profile, "flash.channels")
-        counts = tuple(n for n in (1, 2, 3, 4, 6, 8, 16) if n * channels <= DIES_MAX or n == dies)
+        channels = 1 if "split" in experiments else get_value(profile, CHANNELS)
+        tried = sorted({dies, 1, 2, 3, 4, 6, 8, 16})
+        counts = tuple(n for n in tried if n * channels <= DIES_MAX or n == dies)
     penalties = tuple(DIES_PENALTY * math.log2(count / dies) ** 2 for count in counts)
     kind = Choice if set(experiments) == {"aging"} else Dies
-    return kind("flash.dies_per_channel", counts, penalties)
+    return kind(DIES_PER_CHANNEL, counts, penalties)
 
 
 def _as_list(value: Any) -> list[str]:

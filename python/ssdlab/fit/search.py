@@ -9,7 +9,7 @@ depends on are all tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from ssdlab.errors import UsageError
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.neighbours import Neighbours, Start, best_by
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import PAGE, TYPES, SearchSpace
+from ssdlab.fit.parameters import CHANNELS, DIES_PER_CHANNEL, PAGE, TYPES, SearchSpace
 from ssdlab.fit.solving import Floats, Solution, Task, solve_all
 from ssdlab.profiles.toml_edit import values_only
 
@@ -32,6 +32,7 @@ OF_ROW: Final = ("ftl.read_portion", "ftl.read_portions")
 """Choices that only an ageing row depends on."""
 FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
+SHOW_DIES: Final = ("split", "stripe")
 MODE: Final = "slc.mode"
 RULES: Final = (MODE, "ftl.mapping_unit", "flash.suspend")
 """Choices that the grid does not show, and that all other numbers depend on."""
@@ -46,6 +47,8 @@ REGISTER: Final = "flash.cache_register"
 BRANCHING: Final = (REGISTER,)
 """Choices that change what all other numbers mean. Each combination is a branch of the search, in
 which these are varied before the branches compare."""
+MORE_STARTS: Final = 6
+"""Best combinations with unlike numbers of channels that are solved if the dies are not known."""
 EXCHANGES: Final = 5
 """How many combinations are solved in which something else is the limit."""
 START_ROUNDS: Final = 3
@@ -197,7 +200,7 @@ class _Search:
         In each branch, single choices are changed for as long as that helps.
         """
         branches = best_by(
-            self._solve_each(self._starts(), self.others, START_ROUNDS), self._branching
+            self._solve_each(self._starts(), self.others, START_ROUNDS), self._places(BRANCHING)
         )
         solved, tried = list(branches), list[Solution]()
         exchanged: set[tuple[Any, ...]] = set()
@@ -214,7 +217,7 @@ class _Search:
                 exchanged.add(best.choices)
                 found = [*self._exchange_limits(best), *self._pairs(best)]
             solved += found
-            last, branches = branches, best_by([*branches, *found], self._branching)
+            last, branches = branches, best_by([*branches, *found], self._places(BRANCHING))
             if branches == last:
                 break
         return self._polished(branches[0], [*solved, *tried]) if branches else []
@@ -272,10 +275,9 @@ class _Search:
         pairs = self._ranked(best, self.neighbours.pairs(best, singles))
         return self._solve_new(pairs[:SOLVED_PAIRS], best.cost + drop_of(best))
 
-    @property
-    def _branching(self) -> list[int]:
-        """The places of the choices that define a branch."""
-        return [at for at, key in enumerate(self.fixed) if key in BRANCHING]
+    def _places(self, keys: Collection[str]) -> list[int]:
+        """The places of the choices of these keys."""
+        return [at for at, key in enumerate(self.fixed) if key in keys]
 
     def _starts(self) -> list[Start]:
         """Start values of each branch, with the rules that explain all results best."""
@@ -299,15 +301,27 @@ class _Search:
         keys = [key for key in self.outer if key not in NOT_IN_GRID]
         if not objectives or not keys:
             return [start]
-        bandwidths = self.neighbours.bandwidths()
         tasks = [
             (choices, self.neighbours.moved(self.task.start, choices) + moved)
             for choices in self.space.combinations(keys, self.fixed)
-            for moved in bandwidths
+            for moved in self.neighbours.bandwidths(choices)
         ]
         ranked = self._solve_each(tasks, objectives, 1)
-        best = best_by(ranked, self._branching)
+        if CHANNELS in keys and DIES_PER_CHANNEL in keys:
+            return self._with_unknown_dies(ranked) or [start]
+        best = best_by(ranked, self._places(BRANCHING))
         return [(one.choices, one.log_factors) for one in best] or [start]
+
+    def _with_unknown_dies(self, ranked: Sequence[Solution]) -> list[Start]:
+        """The best of a grid, and the best with other channels: only `stripe` tells the dies."""
+        each = best_by(ranked, self._places((*BRANCHING, CHANNELS, DIES_PER_CHANNEL)))
+        objectives = [one for one in self.others if one.experiment in SHOW_DIES]
+        tasks = [(one.choices, one.log_factors) for one in each]
+        ranked = self._solve_each(tasks, objectives, 1)
+        best = best_by(ranked, self._places(BRANCHING))
+        more = best_by(ranked, self._places((*BRANCHING, CHANNELS)))
+        best += [one for one in more[:MORE_STARTS] if one not in best]
+        return [(one.choices, one.log_factors) for one in best]
 
     def _exchange_limits(self, best: Solution) -> list[Solution]:
         """The best solutions where something else limits the fastest rates."""
