@@ -61,7 +61,9 @@ def test_what_no_result_determines_is_inherited_from_the_start_profile(
 ) -> None:
     out, chunk = tmp_path / "mine.toml", table("a.toml", STRIPE.replace("64 KiB", "32 KiB"))
     words = (chunk, "--start", "toshiba-xg5", "--out", out, "--quiet")
-    assert ssdlab("twin", "fit", *words).returncode == 0
+    fitted = ssdlab("twin", "fit", *words)
+    assert fitted.returncode == 0
+    assert "flash.independent_plane_reads false, " in " ".join(fitted.stdout.split())
     shown = ssdlab("twin", "show", out, "--json", env={**os.environ, "COLUMNS": "200"})
     numbers = {entry["key"]: entry for entry in json.loads(shown.stdout)["numbers"]}
     assert numbers["flash.erase"]["kind"] == "inherited"

@@ -50,6 +50,7 @@ ASSUMED: Final = (
     "flash.planes",
     "flash.page",
     "flash.pages_per_block",
+    "flash.independent_plane_reads",
     "ftl.chunk",
     "ftl.mapping_unit",
     "ftl.victim",

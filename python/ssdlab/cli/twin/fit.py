@@ -28,6 +28,8 @@ app = typer.Typer(add_completion=False)
 MISSED: Final = 0.1
 """A fitted value that is off by more than this share is reported."""
 MISSED_NAMED: Final = 3
+_ABSENT: Final = {"slc.size": "none", "flash.independent_plane_reads": "false"}
+"""What a number means that the start profile does not have."""
 
 
 @app.command(
@@ -200,7 +202,7 @@ def _assumptions(fitted: Fitted) -> str:
 def _assumed(key: str, value: Any) -> str:
     if value is not None:
         return f"{key} {value}"
-    return f"{key} none" if key == "slc.size" else f"{key} as modelled"
+    return f"{key} {_ABSENT.get(key, 'as modelled')}"
 
 
 def _warnings(fitted: Fitted) -> list[str]:
