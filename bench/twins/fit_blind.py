@@ -38,7 +38,8 @@ GOALS: Final = ("dies", "chunk", "spare", "tR")
 RECOVERED, UNDETERMINED, WRONG = "recovered", "undetermined", "wrong"
 _TIMES: Final = ("flash.read", "flash.program", "slc.read", "slc.program")
 _OVERHEADS: Final = ("link.read_overhead", "link.write_overhead", "buffer.flush_overhead")
-REGISTER: Final = "flash.cache_register"
+FLAGS: Final = {"flash.cache_register": True, "flash.keeps_page": False}
+"""What a profile that does not have them means."""
 _SHARES: Final = ("slc.size", "ftl.map_cache")
 _RATES: Final = ("link.bandwidth", "flash.channel_bandwidth")
 
@@ -145,9 +146,10 @@ def coverage(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str
             low = 0.0 if each.low is None else _share(fitted, each.low)
             covered[each.key] = low * 0.9995 <= share <= _share(fitted, each.high) * 1.0005
             continue
-        if each.key == REGISTER:  # absent: true
-            either = {end is not False for end in (each.low, each.high)}
-            covered[each.key] = (get_value(truth, each.key) is not False) in either
+        if each.key in FLAGS:
+            value = get_value(truth, each.key)
+            true = FLAGS[each.key] if value is None else value
+            covered[each.key] = true in {each.low, each.high}
             continue
         if each.low is None or each.high is None:  # absent
             has = get_value(truth, each.key) is not None

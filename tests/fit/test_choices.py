@@ -135,16 +135,29 @@ def test_sizes_are_in_order_and_that_of_the_start_profile_costs_nothing() -> Non
     assert choice.penalties == (0.5, 0.5, 0.0, 0.5, 0.5)
 
 
-@pytest.mark.parametrize(("value", "expected"), [(None, True), (True, True), (False, False)])
-def test_cache_registers_are_there_if_a_profile_says_nothing(
-    value: bool | None, expected: bool
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("flash.cache_register", None, True),
+        ("flash.cache_register", True, True),
+        ("flash.cache_register", False, False),
+        ("flash.keeps_page", None, False),
+        ("flash.keeps_page", True, True),
+        ("flash.keeps_page", False, False),
+    ],
+)
+def test_dies_have_cache_registers_and_keep_no_page_if_a_profile_says_nothing(
+    key: str, value: bool | None, expected: bool
 ) -> None:
-    start = set_value(profiles.load(START), "flash.cache_register", value)
-    [choice] = [
-        c for c in search_space(start, ("split",)).choices if c.key == "flash.cache_register"
-    ]
+    start = set_value(profiles.load(START), key, value)
+    [choice] = [c for c in search_space(start, ("split",)).choices if c.key == key]
     assert choice.value_in(start) is expected
     assert choice.values == (expected, not expected)
+
+
+def test_dies_keep_their_page_with_packed_placement() -> None:
+    start = set_value(profiles.load(START), "ftl.placement", "packed")
+    assert "flash.keeps_page" not in {c.key for c in search_space(start, ("split",)).choices}
 
 
 def test_other_page_types_keep_the_mean_time_of_a_read() -> None:

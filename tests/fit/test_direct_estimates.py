@@ -17,6 +17,7 @@ from ssdlab.fit.direct_estimates import (
     corrected_estimates,
     enlarge_spare,
     initial_estimates,
+    with_unknown_unit,
 )
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY
@@ -227,3 +228,25 @@ def test_a_static_cache_is_not_taken_for_what_garbage_collection_holds_back() ->
     cached = set_values(bare, changes)
     reserved = [direct_estimates._reserved_superblocks(text) for text in (bare, cached)]
     assert max(reserved) < 6
+
+
+@pytest.mark.parametrize(
+    ("unit", "determined", "expected"),
+    [
+        (("8 KiB", "8 KiB", "8 KiB"), True, ("90 KiB", "110 KiB", True)),
+        (("8 KiB", "4 KiB", "16 KiB"), False, ("45 KiB", "220 KiB", False)),
+        ((None, None, "8 KiB"), False, ("45 KiB", "110 KiB", False)),
+    ],
+)
+def test_memory_for_the_map_is_known_as_far_as_the_mapping_unit_is(
+    unit: tuple[str | None, str, str], determined: bool, expected: tuple[str, str, bool]
+) -> None:
+    found = with_unknown_unit(
+        [
+            Estimate("ftl.map_cache", "100 KiB", "90 KiB", "110 KiB"),
+            Estimate("ftl.mapping_unit", *unit, determined),
+        ]
+    )
+    assert [one.key for one in found] == ["ftl.map_cache", "ftl.mapping_unit"]
+    assert (found[0].low, found[0].high, found[0].determined) == expected
+    assert found[0].value == "100 KiB"

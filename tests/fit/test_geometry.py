@@ -110,6 +110,7 @@ def test_the_mapping_unit_and_what_reads_wait_for_are_found(fitted: Fitted) -> N
     found = {each.key: each for each in fitted.parameters}
     assert found["ftl.mapping_unit"].value == "8 KiB"
     assert found["flash.cache_register"].value is False
+    assert found["flash.keeps_page"].value is False
     assert found["flash.suspend"].value == "20 us", "the only time that is tried"
     assert found["flash.suspend"].start is None
     for key in ("ftl.mapping_unit", "flash.suspend"):
@@ -123,6 +124,19 @@ def test_the_channels_are_searched_and_those_of_the_drive_are_in_the_interval(
     assert channels.start == 8
     assert channels.low <= 4 <= channels.high
     assert describe_twin("box", fitted.profile)["dies"] == 8
+
+
+def test_dies_that_keep_the_page_that_they_read_last_are_found() -> None:
+    start = profiles.load("toshiba-xg5")
+    text = set_value(start, "flash.keeps_page", True)
+    plan = split.Plan(64 * MIB, 3, seed=5)
+    results = (_stripe(text), _measure(text, "split", (split, split_analysis), plan))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("ssdlab.fit.choices._RATIOS", ())
+        fitted = fit(start, FitInput(results), "test")
+    [keeps] = [each for each in fitted.parameters if each.key == "flash.keeps_page"]
+    assert (keeps.value, keeps.start, keeps.determined) == (True, False, True)
+    assert get_value(fitted.profile, "flash.keeps_page") is True
 
 
 def test_a_program_time_is_not_determined_if_no_result_tests_the_page() -> None:

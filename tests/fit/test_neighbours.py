@@ -54,6 +54,24 @@ def test_other_channels_have_the_same_bandwidth_each_or_all_together() -> None:
     assert factors == [(2, 1.0), (2, pytest.approx(2.0)), (8, 1.0), (8, pytest.approx(0.5))]
 
 
+@pytest.mark.parametrize(
+    ("overhead", "flush"),
+    [("700 us", [700, 100]), ("0 us", [0, None])],  # of a page twice as large
+)
+def test_a_flush_that_waits_for_a_longer_program_has_less_overhead_of_its_own(
+    overhead: str, flush: list[float | None]
+) -> None:
+    profile = f'{PROFILE}[buffer]\nflush_overhead = "{overhead}"\n'
+    scales = (*SPACE.scales, Scale("buffer.flush_overhead", 0.01, 100.0, 1.0, offset=100e-6))
+    neighbours = Neighbours(profile, SearchSpace(scales, SPACE.choices), NEIGHBOURS.fixed)
+    best = Solution(BEST.choices, np.zeros(4), np.ones(4), 10.0)
+    steps = neighbours.steps(best, [PAGE])
+    start_us = float(overhead.split(maxsplit=1)[0]) + 100
+    found = [start_us * float(np.exp(moved[3])) - 100 for _, moved in steps]
+    assert found == pytest.approx([each for each in flush if each is not None])
+    assert [float(np.exp(moved[2])) for _, moved in steps] == pytest.approx([2] * len(found))
+
+
 def _with_unknown_dies() -> tuple[Neighbours, Solution]:
     channels = Choice("flash.channels", (2, 4, 8), (0.5, 0.0, 0.5))
     dies = Choice("flash.dies_per_channel", (1, 2, 4), (0.5, 0.0, 0.5))

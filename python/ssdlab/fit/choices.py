@@ -64,12 +64,16 @@ class Dies(Choice):
         return round(low, 1), round(high, 1)
 
 
+@dataclass(frozen=True)
 class Flag(Choice):
-    """A flag that is true if it is absent."""
+    """A flag with the value `absent` if the profile does not have it."""
+
+    absent: bool = True
 
     def value_in(self, profile: str) -> Any:
         """The value that a profile has."""
-        return get_value(profile, self.key) is not False
+        value = get_value(profile, self.key)
+        return self.absent if value is None else value
 
 
 class MappingUnit(Choice):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ssdlab.device import describe_twin
@@ -97,6 +98,24 @@ def _map_cache(profile: str, results: Measurement) -> Iterator[Estimate]:
         f"{max(1, round(whole * (1 - share / 100) / KIB))} KiB" for share in (misses, high, low)
     )
     yield Estimate(MAP_CACHE, value, least, most, (100 - low) <= DETERMINED_RATIO * (100 - high))
+
+
+def with_unknown_unit(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """The estimates; memory for the map with bounds for each mapping unit that it may have.
+
+    `steady` shows what share of the map fits. With units twice as large, the map is half as large.
+    """
+    by_key = {one.key: one for one in estimates}
+    unit, cache = by_key.get(MAPPING_UNIT), by_key.get(MAP_CACHE)
+    if unit is None or unit.determined or cache is None or cache.value is None:
+        return list(estimates)
+    low, value, high = (
+        parse_size(str(each or "4 KiB")) for each in (unit.low, unit.value, unit.high)
+    )
+    least, most = parse_size(str(cache.low)) * value, parse_size(str(cache.high)) * value
+    ends = f"{least // high // KIB} KiB", f"{most // low // KIB} KiB"
+    wider = replace(cache, low=ends[0], high=ends[1], determined=False)
+    return [wider if one.key == MAP_CACHE else one for one in estimates]
 
 
 def _write_cache(name: str) -> Iterator[Estimate]:

@@ -20,6 +20,7 @@ from ssdlab.fit.direct_estimates import (
     enlarge_buffer,
     enlarge_spare,
     initial_estimates,
+    with_unknown_unit,
 )
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.intervals import DETERMINED_RATIO, POOR_FIT, drop_of, estimates
@@ -65,6 +66,7 @@ DEPENDS_ON: Final = {
     "flash.program": _WRITTEN_BY_PAGE,
     "slc.program": _WRITTEN_BY_PAGE,
     "flash.read": ("ftl.chunk",),
+    "ftl.map_cache": ("ftl.mapping_unit",),
 }
 """Assumed numbers that decide the value of another: the rate of writing shows only the time of a
 program divided by its size. Reads of single units show tR whatever the chunk."""
@@ -230,7 +232,7 @@ def _estimates_of(
         for one in intervals
         if one.key not in applied
     ]
-    return text, _with_assumptions(text, parameters, fit_input)
+    return text, with_unknown_unit(_with_assumptions(text, parameters, fit_input))
 
 
 def _checked(

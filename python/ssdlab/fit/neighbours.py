@@ -24,7 +24,9 @@ APART: Final = 0.2
 """Difference of log(factor) of two solutions in which something else is the limit."""
 SLOWER: Final = 2.0
 """Factor from the first guess of a command to one that limits the rate."""
-BY_RATE: Final = ("flash.program", "slc.program")
+PROGRAM: Final = "flash.program"
+FLUSH: Final = "buffer.flush_overhead"
+BY_RATE: Final = (PROGRAM, "slc.program")
 """Times in proportion to the bytes that all dies program, if the rate of writing is to stay."""
 BANDWIDTHS: Final = 3
 """How many bandwidths of the channels are tried in a grid."""
@@ -69,12 +71,15 @@ class Neighbours:
     def steps(self, best: Solution, keys: Collection[str]) -> list[Start]:
         """The alternatives in one of these choices.
 
-        Another number of channels is tried with the same bandwidth of each, and of all together.
+        Another number of channels is tried with the same bandwidth of each, and of all together;
+        programs of another length also with the same time of a flush that waits for one.
         """
         found = []
         for choices in self.alternatives(best, keys):
             moved = self.moved(best, choices)
             found.append((choices, moved))
+            flushed = self._with_same_flush(best.log_factors, moved)
+            found += [] if flushed is None else [(choices, flushed)]
             if CHANNELS in self.fixed and CHANNEL in self.keys:
                 was, now = (self._at(one, CHANNELS) for one in (best.choices, choices))
                 shifted = moved + self._shift(CHANNEL, float(np.log(was / now)))
@@ -111,6 +116,20 @@ class Neighbours:
         """The factors of the best, with programs as long as the new page and dies require."""
         was, now = (self._row_bytes(one) for one in (best.choices, choices))
         return best.log_factors + np.where(np.isin(self.keys, BY_RATE), np.log(now / was), 0.0)
+
+    def _with_same_flush(self, was: Floats, moved: Floats) -> Floats | None:
+        """The factors with a flush overhead that makes up for other programs; None if it cannot."""
+        if not {PROGRAM, FLUSH} <= set(self.keys):
+            return None
+        program, flush = (self.space.scales[self.keys.index(key)] for key in (PROGRAM, FLUSH))
+        times = [
+            program.mean(self.profile) * np.exp(at[self.keys.index(PROGRAM)]) for at in (was, moved)
+        ]
+        overhead = (flush.mean(self.profile) + flush.offset) * np.exp(was[self.keys.index(FLUSH)])
+        changed = overhead + times[0] - times[1]
+        if times[0] == times[1] or changed < flush.offset:
+            return None
+        return moved + self._shift(FLUSH, float(np.log(changed / overhead)))
 
     def _row_bytes(self, choices: tuple[Any, ...]) -> int:
         """Bytes that all dies program at once, as far as these depend on the choices."""

@@ -228,6 +228,8 @@ _EXPERIMENTS_FOR: Final = {
     CHANNELS: ["split", "suite"],
     PAGE: sorted(_DEPEND_ON_PAGE),
     TYPES: ["split"],
+    "flash.cache_register": ["split"],
+    "flash.keeps_page": ["split"],
     "ftl.chunk": ["stripe"],
     "ftl.read_ahead": ["split"],
     "ftl.read_portion": ["aging"],
@@ -312,12 +314,20 @@ def _rule_choices(
     if "split" in experiments:
         yield _choice(profile, "ftl.read_ahead", READ_AHEAD_SIZES)
         if not get_value(profile, "flash.independent_plane_reads"):
-            start = get_value(profile, "flash.cache_register") is not False
-            yield Flag("flash.cache_register", (start, not start), (0.0, 0.5))
+            yield _flag(profile, "flash.cache_register", absent=True)
+        if get_value(profile, "ftl.placement") != "packed":  # which requires it
+            yield _flag(profile, "flash.keeps_page", absent=False)
         yield PageTypes.of_profile(TYPES, profile)
     if "fsync" in experiments:
         times = SUSPENDS if get_value(profile, "flash.suspend") is None else (None,)
         yield _choice(profile, "flash.suspend", times)
+
+
+def _flag(profile: str, key: str, *, absent: bool) -> Flag:
+    """The profile's value, and the other one."""
+    value = get_value(profile, key)
+    start = absent if value is None else bool(value)
+    return Flag(key, (start, not start), (0.0, 0.5), absent)
 
 
 def _choice(profile: str, key: str, values: Sequence[Any], default: Any = None) -> Choice:

@@ -313,7 +313,7 @@ class _Search:
         return [(one.choices, one.log_factors) for one in best] or [start]
 
     def _with_unknown_dies(self, ranked: Sequence[Solution]) -> list[Start]:
-        """The best of a grid, and the best with other channels: only `stripe` tells the dies."""
+        """The best of a grid, and the best with other channels: only `stripe` shows the dies."""
         each = best_by(ranked, self._places((*BRANCHING, CHANNELS, DIES_PER_CHANNEL)))
         objectives = [one for one in self.others if one.experiment in SHOW_DIES]
         tasks = [(one.choices, one.log_factors) for one in each]
