@@ -118,7 +118,7 @@ class Neighbours:
         return best.log_factors + np.where(np.isin(self.keys, BY_RATE), np.log(now / was), 0.0)
 
     def _with_same_flush(self, was: Floats, moved: Floats) -> Floats | None:
-        """The factors with a flush overhead that makes up for other programs; None if it cannot."""
+        """The factors with the overhead that keeps the time of a flush, if one does."""
         if not {PROGRAM, FLUSH} <= set(self.keys):
             return None
         program, flush = (self.space.scales[self.keys.index(key)] for key in (PROGRAM, FLUSH))
