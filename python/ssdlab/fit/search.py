@@ -39,6 +39,7 @@ RULES: Final = (MODE, "ftl.mapping_unit", "flash.suspend")
 NOT_IN_GRID: Final = (
     *RULES,
     "link.max_transfer",
+    "flash.keeps_page",
     "ftl.read_ahead",
     TYPES,
     "slc.bits_per_cell",
