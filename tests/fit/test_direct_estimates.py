@@ -250,3 +250,11 @@ def test_memory_for_the_map_is_known_as_far_as_the_mapping_unit_is(
     assert [one.key for one in found] == ["ftl.map_cache", "ftl.mapping_unit"]
     assert (found[0].low, found[0].high, found[0].determined) == expected
     assert found[0].value == "100 KiB"
+
+
+def test_memory_for_the_map_assumes_the_mapping_unit_that_no_result_shows() -> None:
+    cache = Estimate("ftl.map_cache", "100 KiB", "90 KiB", "110 KiB")
+    [found] = with_unknown_unit([cache])
+    assert (found.assumes, found.determined) == (("ftl.mapping_unit",), False)
+    whole = Estimate("ftl.map_cache", None, None, None)
+    assert with_unknown_unit([whole]) == [whole], "a map that fits does so with any unit"

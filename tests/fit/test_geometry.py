@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from candidate_results import measured, measured_stripe
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
@@ -17,8 +18,6 @@ from ssdlab.experiments.split import analysis as split_analysis
 from ssdlab.experiments.split import measure as split
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
-from ssdlab.experiments.stripe import analysis as stripe_analysis
-from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit import fitted as fitted_module
@@ -27,8 +26,8 @@ from ssdlab.fit.choices import MultiPlanePage
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.fitted import Fitted, fit, with_capacity
 from ssdlab.fit.lasting import lasting_estimates, page_by_rates
-from ssdlab.fit.measurement import Measurement, measured_cells
-from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of, with_whole_caches
+from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.objective import CAPACITY, MIB, with_whole_caches
 from ssdlab.fit.parameters import MULTI_PLANE_PAGES, PAGE, Estimate, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
@@ -56,28 +55,14 @@ def _truth() -> str:
     return set_values(profiles.load("toshiba-xg5"), UNLIKE)
 
 
-def _measure(text: str, name: str, modules: tuple[Any, Any], plan: Any) -> Measurement:
-    experiment, analysis = modules
-    session = candidate_session(text)
-    experiment.measure(session, plan)
-    conclusion = analysis.conclude(evidence_of(session, plan))
-    cells = measured_cells(name, conclusion.measures)
-    parameters = {**plan.parameters(), "drive_mib": CAPACITY / MIB}
-    return Measurement(name, "box", "box", cells, conclusion.findings, parameters)
-
-
-def _stripe(text: str) -> Measurement:
-    return _measure(text, "stripe", (stripe, stripe_analysis), stripe.Plan(128 * MIB, 2, 4096, 5))
-
-
 @pytest.fixture(scope="module")
 def fitted() -> Fitted:
     text = _truth()
     results = (
-        _stripe(text),
-        _measure(text, "split", (split, split_analysis), split.Plan(64 * MIB, 3, seed=5)),
-        _measure(text, "suite", (suite, suite_analysis), suite.Plan(128 * MIB, 1.0, 2, 5)),
-        _measure(
+        measured_stripe(text),
+        measured(text, "split", (split, split_analysis), split.Plan(64 * MIB, 3, seed=5)),
+        measured(text, "suite", (suite, suite_analysis), suite.Plan(128 * MIB, 1.0, 2, 5)),
+        measured(
             text, "fsync", (fsync, fsync_analysis), fsync.Plan(64 * MIB, 0.5, 2, "unknown", 5)
         ),
     )
@@ -130,7 +115,7 @@ def test_dies_that_keep_the_page_that_they_read_last_are_found() -> None:
     start = profiles.load("toshiba-xg5")
     text = set_value(start, "flash.keeps_page", True)
     plan = split.Plan(64 * MIB, 3, seed=5)
-    results = (_stripe(text), _measure(text, "split", (split, split_analysis), plan))
+    results = (measured_stripe(text), measured(text, "split", (split, split_analysis), plan))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("ssdlab.fit.choices._RATIOS", ())
         fitted = fit(start, FitInput(results), "test")
@@ -141,7 +126,7 @@ def test_dies_that_keep_the_page_that_they_read_last_are_found() -> None:
 
 def test_a_program_time_is_not_determined_if_no_result_tests_the_page() -> None:
     findings = {"lasting_mib_per_s": Finding(200.0, "", None, None, "")}
-    results = (_stripe(_truth()), Measurement("cache", "", "box", findings=findings))
+    results = (measured_stripe(_truth()), Measurement("cache", "", "box", findings=findings))
     fitted = fit(profiles.load("toshiba-xg5"), FitInput(results), "test")
     [program] = [each for each in fitted.parameters if each.key == "flash.program"]
     assert program.assumes == ("flash.planes", "flash.page")
@@ -156,7 +141,7 @@ def test_tr_is_uncertain_by_its_page_types_if_a_chunk_has_several_pages(
     chunk: str, determined: bool
 ) -> None:
     text = set_value(profiles.load("toshiba-xg5"), "ftl.chunk", chunk)
-    fitted = fit(profiles.load("toshiba-xg5"), FitInput((_stripe(text),)), "test")
+    fitted = fit(profiles.load("toshiba-xg5"), FitInput((measured_stripe(text),)), "test")
     assert get_value(fitted.profile, "ftl.chunk") == chunk
     [read] = [each for each in fitted.parameters if each.key == "flash.read"]
     assert read.determined == determined
@@ -179,7 +164,7 @@ def test_spare_behind_a_cache_comes_from_the_lasting_rate(
     cache = {"slc.size": "32000 MiB", "slc.mode": "static", "slc.program": "150 us"}
     truth = set_values(_truth(), {**cache, "ftl.spare": 0.2})
     plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=3.0, seed=5)
-    results = _measure(truth, "steady", (steady, steady_analysis), plan)
+    results = measured(truth, "steady", (steady, steady_analysis), plan)
     assert [cell.name for cell in results.cells] == ["iops"] * 10
     start = set_value(truth, "ftl.spare", 0.07)
     results = replace(results, findings={})  # with the spare that `steady` found it would be known
@@ -219,7 +204,7 @@ def test_the_kind_of_cache_must_agree_with_the_other_results(
 def _steady(truth: str, percent: float) -> FitInput:
     """Rates of rounds on a drive, and its spare as `steady` would report it."""
     plan = steady.Plan(CAPACITY, CAPACITY, drive_writes=2.0, settle_s=3.0, seed=5)
-    results = _measure(truth, "steady", (steady, steady_analysis), plan)
+    results = measured(truth, "steady", (steady, steady_analysis), plan)
     finding = Finding(percent, "%", None, None, "")
     return FitInput((replace(results, findings={"hidden_spare": finding}),))
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
+from candidate_results import measured, measured_stripe
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
 from ssdlab.experiments.split import analysis as split_analysis
 from ssdlab.experiments.split import measure as split
-from ssdlab.experiments.stripe import analysis as stripe_analysis
-from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.fitted import Fitted, fit
-from ssdlab.fit.measurement import Measurement, measured_cells
-from ssdlab.fit.objective import CAPACITY, MIB, candidate_session, evidence_of
+from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.objective import MIB
 from ssdlab.fit.parameters import DIES
 from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, set_values
@@ -40,19 +38,9 @@ FEWER_CHOICES = {
 """Values of the choices that do not matter here: the search is faster with fewer."""
 
 
-def _measure(text: str, name: str, modules: tuple[Any, Any], plan: Any) -> Measurement:
-    experiment, analysis = modules
-    session = candidate_session(text)
-    experiment.measure(session, plan)
-    conclusion = analysis.conclude(evidence_of(session, plan))
-    cells = measured_cells(name, conclusion.measures)
-    parameters = {**plan.parameters(), "drive_mib": CAPACITY / MIB}
-    return Measurement(name, "box", "box", cells, conclusion.findings, parameters)
-
-
 def _stripe_without_units(text: str) -> Measurement:
     """The rates at all alignments, as on a drive where a unit may be a channel."""
-    found = _measure(text, "stripe", (stripe, stripe_analysis), stripe.Plan(128 * MIB, 2, 4096, 5))
+    found = measured_stripe(text)
     assert found.number("units") == 8
     unknown = Finding(None, "", None, None, "data transfer may limit a unit")
     return replace(found, findings={**found.findings, "units": unknown, "stripe_kib": unknown})
@@ -63,8 +51,8 @@ def fitted() -> Fitted:
     text = set_values(profiles.load(START), SLOW_CHANNELS)
     results = (
         _stripe_without_units(text),
-        _measure(text, "split", (split, split_analysis), split.Plan(64 * MIB, 3, seed=5)),
-        _measure(text, "suite", (suite, suite_analysis), suite.Plan(128 * MIB, 1.0, 2, 5)),
+        measured(text, "split", (split, split_analysis), split.Plan(64 * MIB, 3, seed=5)),
+        measured(text, "suite", (suite, suite_analysis), suite.Plan(128 * MIB, 1.0, 2, 5)),
     )
     with pytest.MonkeyPatch.context() as patched:
         for name, values in FEWER_CHOICES.items():

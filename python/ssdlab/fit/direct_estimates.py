@@ -101,21 +101,24 @@ def _map_cache(profile: str, results: Measurement) -> Iterator[Estimate]:
 
 
 def with_unknown_unit(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """The estimates; memory for the map with bounds for each mapping unit that it may have.
+    """The estimates; memory for the map with bounds for each mapping unit that the drive may have.
 
     `steady` shows what share of the map fits. With units twice as large, the map is half as large.
+    Without an estimate of the unit, the memory is right only for that of the start profile.
     """
     by_key = {one.key: one for one in estimates}
     unit, cache = by_key.get(MAPPING_UNIT), by_key.get(MAP_CACHE)
-    if unit is None or unit.determined or cache is None or cache.value is None:
+    if cache is None or cache.value is None or (unit is not None and unit.determined):
         return list(estimates)
-    low, value, high = (
-        parse_size(str(each or "4 KiB")) for each in (unit.low, unit.value, unit.high)
-    )
-    least, most = parse_size(str(cache.low)) * value, parse_size(str(cache.high)) * value
-    ends = f"{least // high // KIB} KiB", f"{most // low // KIB} KiB"
-    wider = replace(cache, low=ends[0], high=ends[1], determined=False)
-    return [wider if one.key == MAP_CACHE else one for one in estimates]
+    if unit is None:
+        unsure = replace(cache, determined=False, assumes=(MAPPING_UNIT,))
+    else:
+        sizes = (unit.low, unit.value, unit.high)
+        low, value, high = (parse_size(str(size or "4 KiB")) for size in sizes)
+        least, most = (parse_size(str(end)) * value for end in (cache.low, cache.high))
+        ends = f"{least // high // KIB} KiB", f"{most // low // KIB} KiB"
+        unsure = replace(cache, low=ends[0], high=ends[1], determined=False)
+    return [unsure if one.key == MAP_CACHE else one for one in estimates]
 
 
 def _write_cache(name: str) -> Iterator[Estimate]:

@@ -66,7 +66,6 @@ DEPENDS_ON: Final = {
     "flash.program": _WRITTEN_BY_PAGE,
     "slc.program": _WRITTEN_BY_PAGE,
     "flash.read": ("ftl.chunk",),
-    "ftl.map_cache": ("ftl.mapping_unit",),
 }
 """Assumed numbers that decide the value of another: the rate of writing shows only the time of a
 program divided by its size. Reads of single units show tR whatever the chunk."""

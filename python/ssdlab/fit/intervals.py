@@ -166,7 +166,7 @@ def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Est
             values = list(choice.values)
         low, high = choice.bounds(values)
         yield Estimate(choice.key, best.choices[n], low, high, low == high)
-    yield from _all_dies(space, near, is_poor=is_poor)
+    yield from _searched_dies(space, near, is_poor=is_poor)
     least, most = space.bounds()
     for n, scale in enumerate(space.scales):
         shares = [np.sqrt(1 - (one.cost - best.cost) / drop) for one in near]
@@ -179,7 +179,9 @@ def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Est
         yield Estimate(scale.key, value, low, high, determined)
 
 
-def _all_dies(space: SearchSpace, near: Sequence[Solution], *, is_poor: bool) -> Iterator[Estimate]:
+def _searched_dies(
+    space: SearchSpace, near: Sequence[Solution], *, is_poor: bool
+) -> Iterator[Estimate]:
     """The dies of all channels, if both numbers were searched for; the best of `near` is first."""
     places = {choice.key: n for n, choice in enumerate(space.choices)}
     if not {CHANNELS, DIES_PER_CHANNEL} <= places.keys():

@@ -7,6 +7,7 @@ data are left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -388,9 +389,6 @@ def _finding(value: float) -> Finding:
     return Finding(value, "", None, None, "")
 
 
-_DOUBLINGS: Final = 16
-
-
 def _alignments(results: Measurement) -> set[float]:
     """The compared alignments in KiB: reads at these reach all stripe units, two, or one.
 
@@ -403,7 +401,7 @@ def _alignments(results: Measurement) -> set[float]:
     regular = results.findings.get("regular")
     if regular is None or not regular.value:
         return set(measured[:1])
-    return {measured[0] * 2.0**n for n in range(_DOUBLINGS)} & set(measured)
+    return {at for at in measured if math.log2(at / measured[0]).is_integer()}
 
 
 def _measure_stripe(profile: str, results: Measurement) -> Conclusion:

@@ -33,6 +33,7 @@ OF_ROW: Final = ("ftl.read_portion", "ftl.read_portions")
 FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
 SHOW_DIES: Final = ("split", "stripe")
+"""Experiments that rank dies and channels, if `stripe` does not report them."""
 MODE: Final = "slc.mode"
 RULES: Final = (MODE, "ftl.mapping_unit", "flash.suspend")
 """Choices that the grid does not show, and that all other numbers depend on."""
