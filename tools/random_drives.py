@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from ssdlab.device import Drive, describe_twin, open_twin
 from ssdlab.errors import TargetError
+from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES
 
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
@@ -59,6 +60,31 @@ class RandomDrive:
         """The value of a key such as `flash.planes`; text with a unit, or a number."""
         section, name = key.split(".")
         return self.values.get(section, {}).get(name, default)
+
+    @property
+    def mapping_unit_kib(self) -> float:
+        """The mapping unit."""
+        return float(str(self.get("ftl.mapping_unit")).split()[0])
+
+    @property
+    def map_misses(self) -> float:
+        """The share of accesses all over the drive that load a page of the map."""
+        memory, units = self.get("ftl.map_cache"), float(self.describe()["capacity_bytes"]) / KIB
+        if memory is None:
+            return 0.0
+        whole_kib = MAP_ENTRY_BYTES * units / self.mapping_unit_kib / KIB
+        return max(0.0, 1 - float(str(memory).split()[0]) / whole_kib)
+
+    @property
+    def map_page_span_mib(self) -> float:
+        """How much of the drive a page of the map covers."""
+        entries = float(self.describe()["page_bytes"]) / MAP_ENTRY_BYTES
+        return entries * self.mapping_unit_kib / KIB
+
+    @property
+    def map_waf(self) -> float:
+        """What map pages add to the WAF of random writes of 4 KiB."""
+        return self.map_misses * float(self.describe()["page_bytes"]) / 4096
 
     def __str__(self) -> str:
         shape = self.describe()

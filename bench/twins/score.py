@@ -45,7 +45,6 @@ from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.trim import measure_twin as trim
 from ssdlab.experiments.trim import twin_analysis as trim_analysis
 from ssdlab.experiments.trim.plan import Plan as TrimPlan
-from ssdlab.fit.direct_estimates import MAP_ENTRY_BYTES
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import RunSession
@@ -120,7 +119,7 @@ def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
     if region == capacity and isinstance(truth["waf"].value, float):
         counted = truth["waf"].value
         scores["waf_curve"] = grade(findings["waf_curve"], counted, 0.15)
-        without = counted - _map_waf(drive)
+        without = counted - drive.map_waf
         scores["waf_without_map"] = grade(findings["waf_without_map"], without, 0.15)
         spare = 100 * float(drive.describe()["spare"])
         hidden = findings["hidden_spare"]
@@ -128,33 +127,18 @@ def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
         truths.append((spare + truths[1]) / 2)
         either = [grade(hidden, each, 0.15) for each in truths]
         scores["hidden_spare"] = next((s for s in either if s[0] != WRONG), either[0])
-        unit = _mapping_unit_kib(drive)
+        unit = drive.mapping_unit_kib
         scores["mapping_unit_kib"] = grade(findings["mapping_unit_kib"], unit, 0.0)
         scores["map_misses"] = _grade_misses(drive, findings["map_misses"])
+        if drive.map_misses > 0:
+            span = drive.map_page_span_mib
+            scores["map_page_span_mib"] = grade(findings["map_page_span_mib"], span, 0.15)
     return scores
-
-
-def _mapping_unit_kib(drive: RandomDrive) -> float:
-    return float(drive.get("ftl.mapping_unit").split()[0])
-
-
-def _misses(drive: RandomDrive) -> float:
-    """The share of accesses all over the drive that load a page of the map."""
-    memory, units = drive.get("ftl.map_cache"), drive.describe()["capacity_bytes"] / 1024
-    if memory is None:
-        return 0.0
-    whole_kib = MAP_ENTRY_BYTES * units / _mapping_unit_kib(drive) / 1024
-    return max(0.0, 1 - float(memory.split()[0]) / whole_kib)
-
-
-def _map_waf(drive: RandomDrive) -> float:
-    """Map pages that a random write of 4 KiB writes, in units of 4 KiB."""
-    return _misses(drive) * float(drive.describe()["page_bytes"]) / 4096
 
 
 def _grade_misses(drive: RandomDrive, finding: Finding) -> Score:
     """The grade of the share of reads that load a part of the map: exact within 5 points."""
-    truth = 100 * _misses(drive)
+    truth = 100 * drive.map_misses
     if not isinstance(finding.value, float):
         return UNDETERMINED, finding.why
     is_near = abs(finding.value - truth) <= MISSES_TOLERANCE

@@ -61,7 +61,7 @@ def test_what_a_map_adds_to_waf_is_what_the_twin_counts(seed: int) -> None:
     unit = int(drive.get("ftl.mapping_unit").split()[0]) * 1024
     written = second["host_write_bytes"] - first["host_write_bytes"]
     mapping = unit * (second["nand_mapping_writes"] - first["nand_mapping_writes"])
-    assert SCORE["_map_waf"](drive) == pytest.approx(mapping / written, rel=0.04)
+    assert drive.map_waf == pytest.approx(mapping / written, rel=0.04)
 
 
 @pytest.mark.parametrize(

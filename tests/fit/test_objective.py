@@ -6,6 +6,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
+from ssdlab.analysis.evidence import Conclusion
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError
 from ssdlab.experiments.fsync import analysis as fsync_analysis
@@ -15,8 +16,10 @@ from ssdlab.fit.ageing import SCALED_FILE, AgeingRow, twin_seconds
 from ssdlab.fit.fitted import fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import (
+    EXPERIMENTS,
     MIB,
     Effort,
+    _medians,
     ageing_objective,
     candidate_session,
     evidence_of,
@@ -52,6 +55,23 @@ def test_a_protected_buffer_is_programmed_before_a_candidate_is_read() -> None:
     large, small, least = objective.simulate(text)
     assert large == pytest.approx(least, rel=0.15)
     assert small == pytest.approx(least, rel=0.15)
+
+
+@pytest.mark.parametrize(("drive", "twin"), [(500.0, 500.0), (10.0, 20.0), (4000.0, 2300.0)])
+def test_a_median_of_fast_and_slow_flushes_may_be_any_near_their_middle(
+    drive: float, twin: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, others = ("direct dsync", 16.0), ("direct fsync", 16.0)
+    cells = [Cell(key, "sync_us_p50", drive) for key in (case, others, ("direct fsync", 1.0))]
+    row = {"mode": "direct dsync", "in_flight": 16, "sync_us_p40": 20.0, "sync_us_p60": 2300.0}
+    few = row | {"mode": "direct fsync", "sync_us_p40": None, "sync_us_p60": None}
+    assert _medians(cells, [row, few]) == {(case, "sync_us_p50"): twin}
+    twin_rows = Conclusion([row | {"sync_us_p50": 21.0}], {}, "")
+    monkeypatch.setitem(EXPERIMENTS, "fsync", lambda _profile, _results: twin_rows)
+    objective = experiment_objective(Measurement("fsync", "", "box", tuple(cells[:1])))
+    assert objective is not None
+    assert objective.simulate(profiles.load(CACHED)).tolist() == [twin]
+    assert _medians([Cell(case, "write_mib_per_s", drive)], [row]) == {}
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,25 @@ def test_a_stall_does_not_hide_a_drop() -> None:
     assert drop.at == pytest.approx(1002, rel=0.02)
 
 
+def test_a_drive_that_collects_in_bursts_is_slower_after_a_drop() -> None:
+    """It takes bursts at full speed and stops between them; only longer slices are all slower."""
+    curve = _curve((50, 4000), (400, 1000), *[(100, 1000), (10, 1)] * 500, step_s=0.004)
+    drop, early = last_drop(curve, in_bursts=True), last_drop(curve)
+    assert drop is not None
+    assert drop.at == pytest.approx(500, abs=50)
+    assert early is None or early.at < 100
+    assert first_drop(curve, 4000, 200) is None
+    first = first_drop(curve, 4000, 200, in_bursts=True)
+    assert first is not None
+    assert first.at == pytest.approx(500, abs=50)
+
+
+def test_bursts_at_a_constant_mean_rate_are_no_drop() -> None:
+    curve = _curve((50, 4000), *[(27, 1000), (3, 1)] * 300, step_s=0.01)
+    found = last_drop(curve, in_bursts=True)
+    assert found is None or found.at < 100
+
+
 def test_noise_has_no_drop_and_does_not_hide_one() -> None:
     assert rate_drops(_curve((3000, 1000), noise=0.8)) == ()
     (drop,) = rate_drops(_curve((1000, 1000), (2000, 250), noise=0.3))

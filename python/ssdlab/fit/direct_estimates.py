@@ -16,6 +16,7 @@ from typing import Any, Final
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.fsync.analysis import UNDECIDED
+from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, measure_cache, measure_spare
 from ssdlab.fit.parameters import LINK_MAX, Estimate
@@ -29,8 +30,6 @@ SLC: Final = "slc.size"
 MAPPING_UNIT: Final = "ftl.mapping_unit"
 UNIT_LEAST_KIB: Final = 4.0
 MAP_CACHE: Final = "ftl.map_cache"
-MAP_ENTRY_BYTES: Final = 4
-"""Of the model, for each mapping unit."""
 _MORE_SPARE: Final = 1.1
 _SPARE_STEPS: Final = 40
 _A_LITTLE: Final = 1.125  # a step from a measured size to one that is large enough

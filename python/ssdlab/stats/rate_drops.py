@@ -35,6 +35,9 @@ _MIN_INTERVALS: Final = 3  # between two drops, since an interval across a kink 
 _MIN_GAP: Final = 3  # slices between the candidates of two drops
 _SAMPLES: Final = 20  # slices on each side of a drop, to compare the rates
 _QUANTILE: Final = 0.8  # this fraction before a drop is faster than the same fraction after it
+_LONG: Final = 10.0
+"""Times the bytes before a drop: slices that long have several of the bursts in which a drive
+collects."""
 _CANDIDATES: Final = 201  # positions of a kink that are fitted
 _NO_BEND: Final = 1e-20  # sum of squares, of a line from 0 to 1: a kink outside the points
 _COARSE_S: Final = 0.001
@@ -85,7 +88,11 @@ def rate_after(drops: Iterable[tuple[Progress, RateDrop]]) -> float | None:
 
 
 def rate_drops(
-    progress: Progress, stop: float | None = None, factor: float = MIN_FACTOR
+    progress: Progress,
+    stop: float | None = None,
+    factor: float = MIN_FACTOR,
+    *,
+    in_bursts: bool = False,
 ) -> tuple[RateDrop, ...]:
     """The drops within the first `stop` bytes, in order; empty if too little was written."""
     stop = progress.written if stop is None else min(stop, progress.written)
@@ -97,7 +104,7 @@ def rate_drops(
     for slice_number in _candidates(np.diff(seconds), factor):
         level = (float(marks[drops[-1]]) if drops else 0.0, float(marks[slice_number]))
         is_resolved = not drops or progress.intervals_between(*level) >= _MIN_INTERVALS
-        if is_resolved and _is_slower_after(progress, *level):
+        if is_resolved and _is_slower_after(progress, *level, in_bursts=in_bursts):
             drops.append(slice_number)
     edges = [0, *drops, _SLICES]
     result = []
@@ -117,19 +124,25 @@ def _candidates(cost: Numbers, factor: float) -> list[int]:
     return [_steepest(smooth, int(at)) for at in rises[is_first]]
 
 
-def _is_slower_after(progress: Progress, start: float, at: float) -> bool:
+def _is_slower_after(progress: Progress, start: float, at: float, *, in_bursts: bool) -> bool:
     """Whether most slices after `at` are slower than most of those from `start` to `at`.
 
     Noise also has drops, but the faster slices after such a drop are as fast as the slower slices
     before it.
     """
     edge = (at - start) / _SAMPLES
-    stop = min(progress.written, 2 * at - start)
-    if stop <= at + 2 * edge:
+    if min(progress.written, 2 * at - start) <= at + 2 * edge:
         return False
     before = progress.between(start, at - edge, _SAMPLES) / (at - edge - start)
-    after = progress.between(at + edge, stop, _SAMPLES) / (stop - at - edge)
-    return float(np.quantile(before, _QUANTILE)) < float(np.quantile(after, 1 - _QUANTILE))
+    slowest = float(np.quantile(before, _QUANTILE))
+
+    def is_slower_until(stop: float) -> bool:
+        stop = min(progress.written, stop)
+        after = progress.between(at + edge, stop, _SAMPLES) / (stop - at - edge)
+        return slowest < float(np.quantile(after, 1 - _QUANTILE))
+
+    stops = [2 * at - start, at + _LONG * (at - start)]
+    return any(is_slower_until(stop) for stop in stops[: 1 + in_bursts])
 
 
 def _running_median(cost: Numbers) -> Numbers:
@@ -193,23 +206,29 @@ def _fit_line(x: Numbers, t: Numbers, selected: NDArray[np.bool_]) -> tuple[floa
 
 
 def last_drop(
-    progress: Progress, stop: float | None = None, steep: float = STEEP_FACTOR
+    progress: Progress,
+    stop: float | None = None,
+    steep: float = STEEP_FACTOR,
+    *,
+    in_bursts: bool = False,
 ) -> RateDrop | None:
     """The last drop by a factor of `steep` or more within the first `stop` bytes, or None.
 
     If it is among the first slices, the search is repeated on fewer bytes at a higher resolution.
     Intervals of a millisecond are tried first, because flash takes data in bursts.
     """
-    drops = _search(progress, stop, partial(_last_drop, steep=steep))
+    drops = _search(progress, stop, partial(_last_drop, steep=steep, in_bursts=in_bursts))
     return max(drops, key=lambda drop: drop.at, default=None)
 
 
-def first_drop(progress: Progress, stop: float, least: float = 0.0) -> RateDrop | None:
+def first_drop(
+    progress: Progress, stop: float, least: float = 0.0, *, in_bursts: bool = False
+) -> RateDrop | None:
     """The first drop by `STEEP_FACTOR` or more between `least` and `stop` bytes.
 
     It is found at the highest resolution that shows it.
     """
-    search = partial(_first_drop, least=least)
+    search = partial(_first_drop, least=least, in_bursts=in_bursts)
     return min(_search(progress, stop, search), key=lambda drop: drop.at, default=None)
 
 
@@ -233,17 +252,19 @@ def _search(
     return [coarse if smooth.intervals_between(0.0, coarse.at) >= _COARSE_MIN else fine]
 
 
-def _last_drop(progress: Progress, stop: float | None, steep: float) -> RateDrop | None:
+def _last_drop(
+    progress: Progress, stop: float | None, steep: float, *, in_bursts: bool
+) -> RateDrop | None:
     stop, drop = progress.written if stop is None else min(stop, progress.written), None
     for _ in range(_ZOOMS):
-        found = _steep_drops(progress, stop, steep)
+        found = _steep_drops(progress, stop, steep, in_bursts=in_bursts)
         if found:
             drop = found[-1]
             break
         stop /= _ZOOM
     if drop is None or drop.at > stop / _ZOOM:
         return drop
-    finer = _steep_drops(progress, _ZOOM * drop.at, steep)
+    finer = _steep_drops(progress, _ZOOM * drop.at, steep, in_bursts=in_bursts)
     same = [each for each in finer if drop.low <= each.at <= drop.high]
     if same:
         return same[-1]
@@ -253,10 +274,12 @@ def _last_drop(progress: Progress, stop: float | None, steep: float) -> RateDrop
     return merged[-1] if is_between else drop
 
 
-def _first_drop(progress: Progress, stop: float | None, least: float) -> RateDrop | None:
+def _first_drop(
+    progress: Progress, stop: float | None, least: float, *, in_bursts: bool
+) -> RateDrop | None:
     drop, stop = None, progress.written if stop is None else stop
     for _ in range(_ZOOMS):
-        drops = _steep_drops(progress, stop, STEEP_FACTOR)
+        drops = _steep_drops(progress, stop, STEEP_FACTOR, in_bursts=in_bursts)
         steep = [drop for drop in drops if drop.at >= least]
         if steep:
             drop = steep[0]
@@ -266,8 +289,10 @@ def _first_drop(progress: Progress, stop: float | None, least: float) -> RateDro
     return drop
 
 
-def _steep_drops(progress: Progress, stop: float, steep: float) -> list[RateDrop]:
-    drops = rate_drops(progress, stop, min(MIN_FACTOR, steep))
+def _steep_drops(
+    progress: Progress, stop: float, steep: float, *, in_bursts: bool
+) -> list[RateDrop]:
+    drops = rate_drops(progress, stop, min(MIN_FACTOR, steep), in_bursts=in_bursts)
     return [drop for drop in drops if drop.before >= steep * drop.after]
 
 

@@ -6,7 +6,14 @@ import pyarrow as pa
 import pytest
 
 from ssdlab.analysis.evidence import Evidence
-from ssdlab.experiments.fsync.analysis import Burst, Probe, _cost, class_of, probe_of
+from ssdlab.experiments.fsync.analysis import (
+    Burst,
+    Probe,
+    _cost,
+    _sync_percentiles,
+    class_of,
+    probe_of,
+)
 from ssdlab.records import Finding
 
 SOURCE = "its data sheet"
@@ -83,6 +90,23 @@ def test_the_quartiles_of_both_kinds_of_flush_are_compared() -> None:
     probe = probe_of(Evidence({name: pa.Table.from_pylist(rows) for name, rows in named}, {}))
     assert probe == Probe(empty_us=50, write_us=20, flush_us=900, least_extra_us=40)
     assert probe.varies
+
+
+@pytest.mark.parametrize(("slow", "near"), [(50, (100, 900)), (30, (100, 100)), (8, None)])
+def test_a_median_has_percentiles_near_it_if_there_are_enough_flushes(
+    slow: int, near: tuple[int, int] | None
+) -> None:
+    fast = 100 - slow if near else 8
+    latency = [
+        {"step": 0, "op": 3, "latency_ns": us * 1000, "count": count}
+        for us, count in ((100, fast), (900, slow))
+    ]
+    evidence = Evidence({"interval_latency": pa.Table.from_pylist(latency)}, {})
+    median, found = _sync_percentiles(evidence, "direct fsync", [{"step": 0}])
+    assert median is not None
+    assert found == (near and tuple(1000.0 * us for us in near))
+    assert (median.p50 is None) == (near is None)
+    assert _sync_percentiles(evidence, "direct none", [{"step": 0}]) == (None, None)
 
 
 def test_flushes_that_vary_more_than_they_differ_show_nothing() -> None:

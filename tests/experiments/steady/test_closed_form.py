@@ -73,6 +73,13 @@ def test_waf_shows_the_hidden_flash_unless_victims_are_chosen_at_random_or_from_
     assert hidden_by_waf(drive(garbage=STEPS), _known(1.0)) is None
 
 
+def test_little_hidden_flash_is_not_shown_by_waf() -> None:
+    """WAF then depends on the blocks that collection keeps in reserve."""
+    assert _by_waf(1.04) is not None
+    assert _by_waf(1.025) is None
+    assert _by_waf(1.04, buffer=20.0) is None
+
+
 def test_known_garbage_must_agree_and_narrows_it() -> None:
     def found(value: float, low: float, high: float) -> Bracket | None:
         return _by_waf(1.15, garbage=garbage_of_an_eighth(hidden=Bracket(value, low, high)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from gauged_drive import drop
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.steady.gauged import Gauged
@@ -48,6 +49,21 @@ def test_random_writes_twice_as_large_and_as_fast_contradict_a_smaller_unit(
     monkeypatch.setattr(Gauged, "is_steady_limited", False)
     gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 10.0)
     assert tuple(gauged._is_larger_by_size(unit) for unit in (1, 2)) == larger
+
+
+@pytest.mark.parametrize(
+    ("buffer", "unit", "cost"),
+    [(0.0, 1, 4.0), (60.0, 1, 5.0), (60.0, 2, 4.0), (99.0, 1, 8.0), (500.0, 1, 8.0)],
+)
+def test_writes_before_collection_are_those_after_the_buffer_is_full(
+    buffer: float, unit: int, cost: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They cost 1 up to 60 % of those before the fall, 5 up to three quarters, and then 8."""
+    rounds = Progress([1.0] * 60 + [5.0] * 15 + [8.0] * 25 + [20.0] * 100, [1.0] * 200)
+    for name, value in (("fall", drop(100.0)), ("buffer", buffer), ("unit", unit)):
+        monkeypatch.setattr(Gauged, name, value)
+    found = Gauged(Evidence({}, {}), REGION, rounds, 1.0).cost_before_collection
+    assert found == pytest.approx(cost, rel=0.6 if cost != 8.0 else 0.01)
 
 
 def test_what_a_new_drive_took_at_full_speed_is_held_by_a_buffer_or_a_borrowed_cache(

@@ -61,6 +61,22 @@ def test_a_fall_determines_hidden_flash_of_which_known_garbage_shows_a_range() -
     assert found(140.0) is None
 
 
+@pytest.mark.parametrize(
+    ("trimmed", "limited", "hidden"), [(3 / 4, True, 99.0), (1 / 8, True, 80.0)]
+)
+def test_behind_a_slow_link_the_fall_counts_if_garbage_lowers_the_rate_late(
+    trimmed: float, limited: bool, hidden: float
+) -> None:
+    garbage = garbage_of_an_eighth(trimmed=trimmed)
+    gauges = {"garbage": garbage, "is_direct_limited": limited, "buffer": 1.0}
+    found = hidden_flash(drive(**gauges))
+    assert found.bracket is not None
+    assert found.bracket.value == hidden
+    without_fall = hidden_flash(drive(fall=None, **gauges))
+    assert without_fall.bracket is not None
+    assert without_fall.bracket.value == 80.0
+
+
 def test_a_buffer_that_a_slow_link_never_fills_may_hold_what_was_written_before_a_fall() -> None:
     def found(megabytes: float, buffer: float) -> Bracket | None:
         fall = drop(megabytes * MIB)

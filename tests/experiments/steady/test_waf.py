@@ -5,29 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
+from gauged_drive import (
+    FLAT,
+    LIKELY,
+    NEITHER,
+    REGION,
+    SURE,
+    cycle_of,
+    drive,
+    garbage_of_an_eighth,
+)
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
 from ssdlab.experiments.steady import analysis, closed_form, estimates
 from ssdlab.experiments.steady.estimate import Estimate
-from ssdlab.experiments.steady.estimates import hidden_flash, waf_without_map, with_map
+from ssdlab.experiments.steady.estimates import waf_without_map, with_map
 from ssdlab.experiments.steady.first_cycle import Cycle
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW
+from ssdlab.experiments.steady.single_reads import StridedReads
 from ssdlab.stats.steady import Progress
 
 UNKNOWN = Estimate(None, "not measured")
-WAFS = (9.0, 6.0)
-
-
-def _cycle(unit: int = 1, constant: float = 0.0, costs: tuple[float, float] = WAFS) -> Cycle:
-    """A cycle in which a program costs 1 second per byte, and each write the constant besides."""
-    first, second = (unit * (each + constant) for each in costs)
-    return Cycle(unit, WAFS, (first, second), unit * (1.0 + constant))
-
-
-SURE = _cycle()
-LIKELY = _cycle(costs=(8.0, 6.0))
-NEITHER = _cycle(costs=(6.0, 7.0))
 
 
 def _found(monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, **values: Any) -> Estimate:
@@ -36,7 +34,8 @@ def _found(monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, **values: Any) -> Es
     `by_costs` are the bounds by programs and reads.
     """
     monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: list(cycles))
-    by_costs = values.pop("by_costs", None)
+    by_costs, shows_map = values.pop("by_costs", None), values.pop("shows_map", True)
+    monkeypatch.setattr(estimates, "shows_map", lambda _gauged: shows_map)
     monkeypatch.setattr(estimates, "waf_by_costs", lambda _gauged: by_costs)
     hidden, map_counts = values.pop("hidden", UNKNOWN), values.pop("with_map", True)
     gauged = drive(**values)
@@ -66,7 +65,7 @@ def test_waf_is_that_of_the_cycle_times_the_ratio_of_costs(monkeypatch: pytest.M
 
 
 def test_a_mapping_unit_counts_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = _bracket(monkeypatch, _cycle(4), unit=4, steady=1 / 20)
+    found = _bracket(monkeypatch, cycle_of(4), unit=4, steady=1 / 20)
     assert found.value == pytest.approx(20.0, rel=0.02)
 
 
@@ -133,7 +132,7 @@ def test_a_cycle_that_may_be_one_leaves_the_wider_bounds_without_known_garbage(
 
 
 @pytest.mark.parametrize(("direct", "high"), [(1.0, 5.15), (1.2, 6.18), (1.3, 6.56), (0.9, 6.56)])
-def test_victims_from_a_few_have_a_higher_waf_than_in_the_first_cycle(
+def test_victims_from_a_few_have_a_higher_waf_than_in_the_firstcycle_of(
     direct: float, high: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Below WAF by the cycle, the cost relative to large writes shows that these are limited."""
@@ -163,7 +162,7 @@ def test_known_garbage_must_agree_with_a_cycle_that_may_be_one(
 def test_known_garbage_does_not_have_the_reads_of_a_write_to_a_larger_mapping_unit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cycle = _cycle(4, costs=(8.0, 6.0))
+    cycle = cycle_of(4, costs=(8.0, 6.0))
     gauges = {"unit": 4, "steady": 1 / 20, "garbage": garbage_of_an_eighth(rate=1 / 7)}
     found = _bracket(monkeypatch, cycle, **gauges)
     assert found.value == pytest.approx((found.low * found.high) ** 0.5)
@@ -182,7 +181,8 @@ def test_a_cycle_that_may_be_one_needs_a_known_mapping_unit(
     [
         ({}, True),
         ({"is_direct_limited": True}, True),
-        ({"misses_map": True}, False),
+        ({"misses_map": True, "shows_map": False}, False),
+        ({"misses_map": True, "with_map": False}, True),
         ({"writes_cache": True}, False),
         ({"garbage": FROM_FEW}, True),
         ({"garbage": FROM_FEW, "writes_cache": True, "steady": 1 / 10}, False),
@@ -226,7 +226,7 @@ def test_the_writes_of_a_map_are_left_out_or_at_least_a_unit_for_each_miss(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gauges = {"misses_map": True, "steady": 1 / 9, "map_misses": Bracket(0.6, 0.5, 0.7)}
-    cycle = _cycle(constant=1.0)
+    cycle = cycle_of(constant=1.0)
     plain = _bracket(monkeypatch, cycle, steady=1 / 9)
     without, total = (
         _bracket(monkeypatch, cycle, with_map=each, **gauges) for each in (False, True)
@@ -235,6 +235,22 @@ def test_the_writes_of_a_map_are_left_out_or_at_least_a_unit_for_each_miss(
     assert total.low == pytest.approx(plain.low + 0.5)
     assert total.high == pytest.approx(1.05 * 9.0)
     assert total.value == pytest.approx((total.low * total.high) ** 0.5)
+
+
+def test_the_size_of_a_map_page_narrows_what_it_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write that misses programs a page of 16 KiB, or four blocks, if this costs no more."""
+    gauges = {"misses_map": True, "map_misses": Bracket(0.5, 0.5, 0.5), "block": 4096}
+    gauges |= {
+        "region": 2048 * 2**20,
+        "strided_reads": StridedReads(2048, 2048 * 2**20, 108.36 / 2048, 0.0),
+    }
+    plain = _bracket(monkeypatch, SURE)
+    for steady, direct, most in ((1 / 5, 100.0, 2.2), (1 / 5, 1.0, 0.72)):
+        total = _bracket(monkeypatch, SURE, steady=steady, direct=direct, **gauges)
+        assert total.low == pytest.approx(plain.low + 1.8, abs=0.1)
+        assert total.high == pytest.approx(plain.high + max(most, 1.8), abs=0.1)
+    unlimited = _bracket(monkeypatch, SURE, is_direct_limited=True, **gauges)
+    assert unlimited.high == pytest.approx(plain.high + 2.2, abs=0.1)
 
 
 def _costs(low: float, high: float) -> Bracket:
@@ -263,6 +279,19 @@ def test_costs_alone_show_waf_where_the_first_cycle_does_not(
     unclear = _found(monkeypatch, by_costs=wide, **values)
     assert unclear.bracket is None
     assert "too uncertain: 4 to 6.1" in unclear.why
+
+
+@pytest.mark.parametrize(
+    ("trimmed", "limited", "is_known"),
+    [(1 / 8, True, True), (1 / 4, True, False), (1 / 4, False, True)],
+)
+def test_behind_a_slow_link_later_garbage_may_be_that_of_victims_from_a_few(
+    trimmed: float, limited: bool, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gauges = {"garbage": garbage_of_an_eighth(trimmed=trimmed), "is_direct_limited": limited}
+    found = _found(monkeypatch, by_costs=_costs(4.5, 6.0), **gauges)
+    assert (found.bracket is not None) is is_known
+    assert _found(monkeypatch, LIKELY, by_costs=_costs(4.5, 6.0), **gauges).bracket is not None
 
 
 def test_costs_alone_are_not_enough_if_all_possible_cycles_show_another_waf(
@@ -294,7 +323,7 @@ def test_victims_from_a_few_are_collected_earlier_than_the_first_cycle_assumes(
 def test_a_cycle_that_victims_at_random_may_have_does_not_narrow_costs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    flat = _cycle(costs=(7.2, 6.1))
+    flat = cycle_of(costs=(7.2, 6.1))
     assert flat.is_flat
     assert flat.may_be_collection
     found = _found(monkeypatch, flat, garbage=FROM_FEW, by_costs=_costs(4.0, 9.0))
@@ -313,12 +342,12 @@ def test_the_hidden_flash_narrows_what_costs_show(monkeypatch: pytest.MonkeyPatc
 
 def test_a_cache_adds_a_write_to_each_unit(monkeypatch: pytest.MonkeyPatch) -> None:
     gauges = {"unit": 4, "steady": 1 / 40}
-    plain = _bracket(monkeypatch, _cycle(4), **gauges)
-    cached = _bracket(monkeypatch, _cycle(4), writes_cache=True, **gauges)
+    plain = _bracket(monkeypatch, cycle_of(4), **gauges)
+    cached = _bracket(monkeypatch, cycle_of(4), writes_cache=True, **gauges)
     assert cached.low == pytest.approx(plain.low + 0.8 * 4)
     assert cached.high == pytest.approx(plain.high + 4)
     for borrows, high in ((True, plain.high + 4), (False, plain.high)):
-        unclear = _bracket(monkeypatch, _cycle(4), writes_cache=None, borrows=borrows, **gauges)
+        unclear = _bracket(monkeypatch, cycle_of(4), writes_cache=None, borrows=borrows, **gauges)
         assert (unclear.low, unclear.high) == pytest.approx((plain.low, high))
 
 
@@ -344,9 +373,6 @@ def test_the_hidden_flash_shows_waf_where_the_cost_of_writes_does_not(
     assert found.low < waf_from_alpha(1.15) < found.high
 
 
-FLAT = _cycle(costs=(8.0, 8.0))
-
-
 def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 25 hidden of 125, a fifth is invalid."""
     random = {"garbage": AT_RANDOM, "hidden": _hidden(0.25)}
@@ -362,76 +388,6 @@ def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPa
     little = _found(monkeypatch, FLAT, garbage=AT_RANDOM, hidden=_hidden(0.029))
     assert little.bracket is None
     assert "little flash is hidden" in little.why
-
-
-def _hidden_flash(
-    monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, at: float = 100.0, **values: Any
-) -> Estimate:
-    """Hidden flash if the rate falls at this position, and large writes show no fall."""
-    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: list(cycles))
-    gauges = {"fall": drop(at), "large_fall": None, "may_hide_cache": True, "buffer": 0.0}
-    return hidden_flash(drive(**gauges | values))
-
-
-def test_the_cost_after_a_fall_shows_that_collection_began_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """15 % of hidden flash has a WAF of 4.2, in a cycle or at random, of 7.7."""
-    cost = 1 / waf_from_alpha(1.15)
-    found = _hidden_flash(monkeypatch, SURE, at=150.0, steady=cost)
-    assert found.bracket is not None
-    assert found.bracket.value == 150.0
-    assert _hidden_flash(monkeypatch, at=150.0, steady=cost).bracket is None
-    assert _hidden_flash(monkeypatch, NEITHER, at=150.0, steady=cost).bracket is None
-    assert _hidden_flash(monkeypatch, LIKELY, at=150.0, steady=cost).bracket is None
-    few = {"garbage": FROM_FEW, "steady": cost}
-    assert _hidden_flash(monkeypatch, LIKELY, at=150.0, **few).bracket is not None
-    unseen = _hidden_flash(monkeypatch, SURE, at=150.0, steady=cost, unseen_buffer=10.0)
-    assert unseen.bracket is not None
-    assert unseen.bracket.low == pytest.approx(found.bracket.low - 10.0)
-    for other in (0.78 * cost, 1.4 * cost):
-        assert _hidden_flash(monkeypatch, SURE, at=150.0, steady=other).bracket is None
-    without = {"has_single_reads": False, "is_steady_limited": True, "unit": None}
-    for name, value in without.items():
-        gauges = {"steady": cost, name: value}
-        assert _hidden_flash(monkeypatch, SURE, at=150.0, **gauges).bracket is None, name
-
-
-@pytest.mark.parametrize(
-    ("values", "is_known"),
-    [
-        ({}, True),
-        ({"direct": 0.6}, False),
-        ({"direct": 1.6}, False),
-        ({"is_direct_limited": True, "unseen_buffer": 0.0}, False),
-    ],
-)
-def test_the_cost_of_victims_at_random_shows_it_if_it_is_flat(
-    values: dict[str, Any], is_known: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    random: dict[str, Any] = {"garbage": AT_RANDOM, "steady": 0.15 / 1.15, "at": 150.0}
-    found = _hidden_flash(monkeypatch, FLAT, **random | values)
-    assert (found.bracket is not None) is is_known
-    assert _hidden_flash(monkeypatch, SURE, **random).bracket is None
-
-
-@pytest.mark.parametrize(("waf_of_writes", "is_known"), [(4.2, True), (2.9, False), (7.0, False)])
-def test_hidden_flash_that_no_choice_of_victims_explains_is_not_reported(
-    waf_of_writes: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """15 % of hidden flash has a WAF of 3.6 (greedy) to 5.6 (the emptier of two)."""
-    gauges = {"fall": drop(150.0), "large_fall": drop(150.0), "buffer": 0.0}
-    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: [SURE])
-    gauged = drive(steady=1 / waf_of_writes, direct=1.0, **gauges)
-    found = hidden_flash(gauged)
-    assert (found.bracket is not None) is is_known
-    assert is_known or "no choice of victims" in found.why
-    for other in ({"unit": None}, {"has_single_reads": False}):
-        assert not estimates._contradiction(
-            drive(steady=0.2, **other), Bracket(900.0, 900.0, 950.0)
-        )
-    random = drive(steady=0.25, garbage=AT_RANDOM)
-    assert not estimates._contradiction(random, Bracket(900.0, 900.0, 950.0))
 
 
 def test_the_reported_bounds_are_two_percent_wider_but_not_below_one() -> None:

@@ -106,7 +106,10 @@ def test_what_writes_cost_before_collection_shows_what_a_map_adds(limited: bool)
     found = _bounds(5.0, fastest=rate, **map_values)
     assert found.low < 5.0 < found.high
     assert (found.high < 1.5 * found.low) != limited
-    early = waf_by_costs(_drive(5.0, fall=drop(2.5), **map_values))
+    larger = _bounds(10.0, unit=2, fastest=rate, **map_values)
+    assert larger.high > 1.07 * 12.0, "the host may wait for the rest of a unit instead"
+    assert waf_by_costs(_drive(5.0, fall=drop(2.0), **map_values)) is not None
+    early = waf_by_costs(_drive(5.0, fall=drop(1.7), **map_values))
     assert early is None, "the buffer took the writes before the fall"
 
 

@@ -48,6 +48,8 @@ NOT_ONE_DRIVE: Final = frozenset({"virtual", "network", "composed", "page-cache-
 WITNESS: Final = "only a power cut can prove it: run ssdlab witness"
 UNDECIDED: Final = "protected or ignores flush"
 """The class of a drive whose flushes cost nothing, if nothing states whether it is protected."""
+NEAR_MEDIAN: Final = (0.4, 0.6)
+"""If flushes are fast or slow by turns, the median may be either; these are more certain bounds."""
 _WRITE, _FLUSH = 1, 3  # values of the column `op`
 
 
@@ -113,7 +115,7 @@ def _rows(evidence: Evidence) -> list[dict[str, Any]]:
 def _row(evidence: Evidence, mode: str, steps: list[dict[str, Any]]) -> dict[str, Any]:
     reads, writes = (_speeds(evidence, steps, f"{op}_bytes") for op in ("read", "write"))
     durable = _speeds(evidence, steps, "write_bytes", with_flush=True)
-    sync = _sync_percentiles(evidence, mode, steps)
+    sync, near = _sync_percentiles(evidence, mode, steps)
     cached = _cached_share(evidence, steps)
     return {
         "mode": mode,
@@ -122,7 +124,9 @@ def _row(evidence: Evidence, mode: str, steps: list[dict[str, Any]]) -> dict[str
         "write_mib_per_s": statistics.median(writes),
         "write_mib_per_s_all": writes,
         "kept_mib_per_s": statistics.median(durable),
+        "sync_us_p40": _us(near[0]) if near else None,
         "sync_us_p50": _us(sync.p50) if sync else None,
+        "sync_us_p60": _us(near[1]) if near else None,
         "sync_us_p99": _us(sync.p99) if sync else None,
         "cached_percent": None if cached is None else 100 * cached,
         "of_the_drive": mode.startswith("direct") or mode.endswith("sync"),
@@ -145,12 +149,19 @@ def _speeds(
 
 def _sync_percentiles(
     evidence: Evidence, mode: str, steps: list[dict[str, Any]]
-) -> Percentiles | None:
-    """Latency of flushes in ns. With O_DSYNC that of writes, because each includes a flush."""
+) -> tuple[Percentiles | None, tuple[float, float] | None]:
+    """Latency of flushes in ns, and its 40th and 60th percentile, if the median is known.
+
+    With O_DSYNC that of writes, because each includes a flush.
+    """
     if not mode.endswith("sync"):
-        return None
+        return None, None
     latencies, counts = _latency(evidence, steps, _WRITE if mode.endswith("dsync") else _FLUSH)
-    return percentiles(latencies, counts)
+    found = percentiles(latencies, counts)
+    if found.p50 is None:
+        return found, None
+    low, high = (quantile(latencies, counts, share) for share in NEAR_MEDIAN)
+    return found, (low, high)
 
 
 def _latency(evidence: Evidence, steps: list[dict[str, Any]], op: int) -> tuple[Any, Any]:

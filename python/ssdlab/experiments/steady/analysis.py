@@ -35,6 +35,7 @@ from ssdlab.experiments.steady.estimates import (
 )
 from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
+from ssdlab.experiments.steady.map_pages import map_page_span
 from ssdlab.experiments.steady.rates import SAME
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import RateDrop, last_drop
@@ -210,6 +211,7 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
         "waf_without_map": _waf_finding(without_map, note),
         "mapping_unit_kib": _mapping_unit(gauged, part.block),
         "map_misses": _map_misses(gauged),
+        "map_page_span_mib": _map_page_span(gauged),
     }
     hidden = reportable(hidden, scope)
     if hidden.bracket is None:
@@ -256,6 +258,21 @@ def _map_misses(gauged: Gauged) -> Finding:
     return Finding(value, "%", max(0.0, low), high, why)
 
 
+def _map_page_span(gauged: Gauged) -> Finding:
+    """How much of the region a map page covers, if the map does not fit into memory."""
+    if not (gauged.is_complete and gauged.has_single_reads):
+        return Finding(None, "MiB", None, None, GAUGES)
+    if not gauged.misses_map:
+        return Finding(None, "MiB", None, None, "no reads load a part of the map")
+    found = map_page_span(gauged)
+    if found is None:
+        why = "reads of a block in each MiB do not show how many of them load a part of the map"
+        return Finding(None, "MiB", None, None, why)
+    why = "each part of the map that is loaded covers that much of the region"
+    value, low, high = (size / MIB for size in found)
+    return Finding(value, "MiB", low, high, why)
+
+
 def _fresh(fall: RateDrop, part: Part) -> dict[str, Finding]:
     why = f"the rate before it fell to {fall.after / MIB:.4g} MiB/s"
     return {"fresh_iops": Finding(fall.before / part.block, "requests/s", None, None, why)}
@@ -277,7 +294,7 @@ def spare_fall(evidence: Evidence, part: Part) -> tuple[RateDrop | None, str]:
     if parameters["pattern"] != "random":
         return None, "only uniform random writes show where garbage collection begins"
     scope = _scope(evidence, part)
-    last = last_drop(part.curve, _FALL_WITHIN * scope)
+    last = last_drop(part.curve, _FALL_WITHIN * scope, in_bursts=True)
     if last is None:
         return None, f"the rate did not fall within {_FALL_WITHIN:g} times the region"
     if part.curve.written < last.at + scope:

@@ -66,7 +66,7 @@ def hidden_by_waf(gauged: Gauged, waf: Estimate) -> Estimate | None:
         if not low <= sizes.value <= high:
             return None
         sizes = sizes._replace(low=max(low, sizes.low), high=min(high, sizes.high))
-    if sizes.high > WIDEST * sizes.low:
+    if sizes.high > WIDEST * sizes.low or is_little(gauged, sizes):
         return None
     return Estimate(sizes, f"a WAF of {waf.bracket.value:.3g} shows that")
 

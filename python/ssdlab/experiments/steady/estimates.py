@@ -26,8 +26,9 @@ from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between, narrow
 from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
+from ssdlab.experiments.steady.map_pages import map_writes
 from ssdlab.experiments.steady.rates import SAME, same
-from ssdlab.experiments.steady.write_costs import CACHED, least_program_s, waf_by_costs
+from ssdlab.experiments.steady.write_costs import CACHED, least_program_s, shows_map, waf_by_costs
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -55,6 +56,8 @@ _TOO_SLOW: Final = (
     "a steady write costs more than a read and a program of each unit that victims chosen at "
     "random have with that much of it"
 )
+_SEEN_BEHIND_LINK: Final = 3.0  # WAF of known garbage that lowers the rate at once, at least
+_FIRST: Final = 5.0  # WAF of known garbage in the first part, at least
 _NO_CHOICE: Final = (
     "no choice of victims has the WAF of the first cycle of collection with that much of it"
 )
@@ -91,6 +94,9 @@ def _hidden_by_gauges(gauged: Gauged) -> Estimate:
     is_borrowed = gauged.may_write_cache and gauged.cache
     reserve = _RESERVE_BORROWED if is_borrowed else RESERVE
     found = _estimate(garbage.hidden, Bracket(0, 0, gauged.unseen_buffer), reserve, why)
+    if gauged.is_direct_limited and garbage.waf < _SEEN_BEHIND_LINK:
+        by_fall = _hidden_by_fall(gauged)
+        return by_fall if by_fall.bracket else found
     if found.bracket is None:
         by_fall = _hidden_by_fall(gauged)
         bracket, within = by_fall.bracket, garbage.hidden
@@ -286,12 +292,23 @@ def _without_relative(gauged: Gauged, by_costs: Bracket) -> Estimate:
     ]
     if bounds and not agree:
         return _DIFFERENT
+    if not agree and gauged.is_direct_limited and _may_be_few(gauged):
+        return Estimate(None, _UNLIKE)
     alone = narrow(_centred(gauged, by_costs), _BY_COSTS)
     is_few = gauged.garbage == FROM_FEW and not any(each.is_flat for each in found)
     if alone.bracket or not (agree and is_few):
         return alone
     within = between(min(low for low, _ in agree), max(high for _, high in agree))
     return narrow(within, _BY_COSTS)
+
+
+def _may_be_few(gauged: Gauged) -> bool:
+    """Whether known garbage may be that of victims chosen from a few, which the link hides.
+
+    Such victims have newer superblocks among them, also in the first part that is written again;
+    in later parts these decide.
+    """
+    return isinstance(gauged.garbage, Garbage) and gauged.garbage.waf < _FIRST
 
 
 def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
@@ -356,7 +373,8 @@ def _agreed(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket | None:
         return _centred(gauged, both)
     if gauged.garbage == FROM_FEW:
         return _of_few(gauged, low, high)
-    return None if gauged.may_write_cache or gauged.misses_map else between(least, high)
+    may_hide = gauged.may_write_cache or (gauged.misses_map and not shows_map(gauged))
+    return None if may_hide else between(least, high)
 
 
 def _of_few(gauged: Gauged, low: float, high: float) -> Bracket | None:
@@ -382,16 +400,17 @@ def _with_cache(gauged: Gauged, found: Bracket, why: str) -> Estimate:
 
 
 def with_map(gauged: Gauged, found: Estimate) -> Estimate:
-    """WAF with writes of the map, if it has any: all that a write costs may be programs."""
+    """WAF with writes of the map, if it has any: at most all that a write costs are programs."""
     if found.bracket is None or not gauged.misses_map:
         return found
-    program, misses = _program_s(gauged), gauged.map_misses
-    if program is None:
+    program, added = _program_s(gauged), map_writes(gauged)
+    if program is None and added.high == math.inf:
         return Estimate(None, "a map in flash may add programs to each write")
     _, low, high = found.bracket
-    low += 0.0 if misses is None else max(0.0, misses.low) * min(gauged.units)
-    high = max(high, _SURE / gauged.steady / program + gauged.may_write_cache * max(gauged.units))
-    return narrow(between(low, high), found.why)
+    if program is not None:
+        most = _SURE / gauged.steady / program + gauged.may_write_cache * max(gauged.units)
+        added = added._replace(high=min(added.high, max(added.low, most - high)))
+    return narrow(between(low + added.low, high + added.high), found.why)
 
 
 def _program_s(gauged: Gauged) -> float | None:

@@ -24,7 +24,13 @@ from ssdlab.experiments.steady.mapping_unit import (
     unit_by_size,
 )
 from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, rate_between, same, settled
-from ssdlab.experiments.steady.single_reads import SingleReads, single_reads
+from ssdlab.experiments.steady.single_reads import (
+    MISSES,
+    SLOWEST,
+    SingleReads,
+    StridedReads,
+    single_reads,
+)
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
 from ssdlab.stats.steady import Progress
 
@@ -38,7 +44,6 @@ _PLAIN: Final = 1.4
 small superblock of large blocks is emptier when it is collected."""
 _BUFFER_UNSEEN: Final = 64 * MIB
 """What a buffer may hold of the writes of a link that never fills it."""
-_MISSES: Final = 1.07  # latency of reads anywhere / of those near each other, at least
 _IN_CACHE: Final = 0.98  # latency of reads in an SLC cache / of fast ones elsewhere, at most
 _SOME: Final = 0.05  # of the reads
 _MORE: Final = 2.0  # share of fast reads of recent data / of old data, at least
@@ -46,11 +51,11 @@ _ALIKE: Final = 1.5  # slow / fast reads whose map is in memory, at most
 _CERTAIN: Final = 2.0  # standard deviations
 _FAST: Final = 0.1
 _SLOW: Final = 0.9
-_SLOWEST: Final = 0.98
 _UNIFORM: Final = 1.02  # slow / fast, at most
 _KEPT: Final = 0.6  # latency of reads of pages that dies keep / of others, at most
 _NO_FLASH: Final = 1.05  # latency of reads from flash / of trimmed blocks, at least
-_BEFORE: Final = (0.5, 0.9)  # of the rounds before they collect
+_BEFORE: Final = (0.5, 0.75, 0.9)  # of the rounds before they collect: begin at least, most; end
+_FULL: Final = 1.2  # written when the buffer is full / its size, at most
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
 _WITHIN: Final = (0.6, 0.9)  # of the cache: after the buffer is full, before the cache is
 _RATES: Final = 1.3  # of the cache for different requests
@@ -96,7 +101,7 @@ class Gauged:
     def buffer(self) -> float:
         """Bytes of whole mapping units that the write buffer takes."""
         burst = self.curve("burst")
-        drop = first_drop(burst, burst.written)
+        drop = first_drop(burst, burst.written, in_bursts=True)
         return 0.0 if drop is None else drop.buffered
 
     @property
@@ -148,7 +153,7 @@ class Gauged:
     @cached_property
     def fall(self) -> RateDrop | None:
         """The last fall of the rate of the rounds."""
-        return last_drop(self.rounds, 2 * self.region)
+        return last_drop(self.rounds, 2 * self.region, in_bursts=True)
 
     @cached_property
     def large_fall(self) -> RateDrop | None:
@@ -237,8 +242,10 @@ class Gauged:
     def cost_before_collection(self) -> float:
         """Seconds per byte of the rounds before their rate fell."""
         assert self.fall is not None
-        start, stop = (share * self.fall.at for share in _BEFORE)
-        return 1 / rate_between(self.rounds, start, stop)
+        least, most, stop = _BEFORE
+        full = _FULL * self.buffer / (self.unit or 1) / self.fall.at
+        start = min(most, max(least, full))
+        return 1 / rate_between(self.rounds, start * self.fall.at, stop * self.fall.at)
 
     @cached_property
     def has_single_reads(self) -> bool:
@@ -256,13 +263,17 @@ class Gauged:
         Then reads all over the region are slower, or at least some of them are.
         """
         anywhere, near = map(self._single_reads, ("anywhere", "near"))
-        return self._slow_share > _SOME or anywhere.mean > _MISSES * near.mean
+        return anywhere.share_slower(near) > _SOME or anywhere.mean > MISSES * near.mean
 
-    @cached_property
-    def _slow_share(self) -> float:
-        """Of the reads anywhere, the share that is slower than all near each other."""
-        anywhere, near = map(self._single_reads, ("anywhere", "near"))
-        return anywhere.share_between(_MISSES * near.quantile(_SLOWEST), math.inf)
+    @property
+    def strided_reads(self) -> StridedReads | None:
+        """The reads of one block in each MiB; None if an earlier version measured the drive."""
+        found = [step for step in self.evidence.steps("gauge") if step["case"] == "strided read"]
+        if not found:
+            return None
+        strided, near = map(self._single_reads, ("strided", "near"))
+        number, size = strided.counts.sum(), json.loads(found[0]["job"])["length_bytes"]
+        return StridedReads(int(number), size, strided.share_slower(near), near.share_slower(near))
 
     @property
     def map_misses(self) -> Bracket | None:
@@ -272,11 +283,11 @@ class Gauged:
         """
         if not self.misses_map:
             return Bracket(0.0, 0.0, _SOME)
-        near, share = self._single_reads("near"), self._slow_share
-        if share < _SOME or near.quantile(_SLOWEST) > _ALIKE * near.quantile(_FAST):
+        anywhere, near = map(self._single_reads, ("anywhere", "near"))
+        share = anywhere.share_slower(near)
+        if share < _SOME or near.quantile(SLOWEST) > _ALIKE * near.quantile(_FAST):
             return None
-        reads = self._single_reads("anywhere").counts.sum()
-        error = _CERTAIN * math.sqrt(share * (1 - share) / reads)
+        error = _CERTAIN * math.sqrt(share * (1 - share) / anywhere.counts.sum())
         return Bracket(share, share - error, share + error)
 
     @cached_property

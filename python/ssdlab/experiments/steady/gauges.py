@@ -34,6 +34,7 @@ from ssdlab.experiments.steady.plan import (
     KIB,
     KNOWN,
     MIB,
+    STRIDE,
     Plan,
     interval_us,
 )
@@ -48,6 +49,8 @@ _NEAR: Final = 4 * MIB
 _SINGLE_READS: Final = 512
 _MAP_READS: Final = 4096
 """The share of these that load a part of the map is known to within 1.6 % of the reads."""
+_STRIDED_READS: Final = 4096
+"""More than enough for the map pages of 4 GiB, which cover a few MiB or more."""
 SINGLE: Final = "gauge: reads, one at a time"
 LARGE_BLOCK: Final = 64 * KIB
 """A multiple of the mapping unit of any drive that takes blocks of 4 KiB."""
@@ -73,6 +76,7 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, rounds: Verd
     _single_reads(session, plan, "recent", 0, recent.amount_bytes)
     _single_reads(session, plan, "near", plan.region // 2 // BLOCK_MAX * BLOCK_MAX, _NEAR)
     _single_reads(session, plan, "anywhere", 0, plan.region, _MAP_READS)
+    _strided_reads(session, plan)
     burst = _run(
         session,
         "burst",
@@ -183,6 +187,19 @@ def _single_reads(
         seed=1000 * (plan.seed + 1),
     )
     session.run(Step("gauge", SINGLE, "read", case=f"{case} read"), job)
+
+
+def _strided_reads(session: RunSession, plan: Plan) -> None:
+    """Single reads of a block in each MiB, in order: a part of the map is loaded once, at most."""
+    reads = min(_STRIDED_READS, plan.region // STRIDE)
+    job = Job(
+        op="read",
+        pattern=Strided(STRIDE),
+        length_bytes=reads * STRIDE,
+        block_bytes=BLOCK,
+        amount_bytes=reads * BLOCK,
+    )
+    session.run(Step("gauge", SINGLE, "read", case="strided read"), job)
 
 
 def _job(plan: Plan, case: str, block: int, **changes: Any) -> Job:

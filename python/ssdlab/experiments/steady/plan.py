@@ -48,6 +48,8 @@ ORDERED: Final = 0.25
 KNOWN: Final = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
 """The parts up to which the region is trimmed and written again, to collect known garbage."""
 READS: Final = 0.05
+STRIDE: Final = MIB
+"""Distance of the single reads that show how much of the region a part of the map covers."""
 SIZES: Final = 0.05
 BURST: Final = 1 / 8
 BURST_MAX: Final = 512 * MIB  # more than any write buffer holds

@@ -205,6 +205,7 @@ _FINDINGS: Final = {
     "fresh_iops": "Fresh rate",
     "mapping_unit_kib": "Mapping unit",
     "map_misses": "Reads that first load a part of the map",
+    "map_page_span_mib": "Region that one such load covers",
     "spare_gain": "Gain with the most spare",
 }
 _PARAMETERS: Final = {

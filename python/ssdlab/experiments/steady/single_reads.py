@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
@@ -10,6 +12,9 @@ from numpy.typing import NDArray
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.stats.quantile import quantile
+
+MISSES: Final = 1.07  # latency of reads that load a part of the map / of others, at least
+SLOWEST: Final = 0.98
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,19 @@ class SingleReads:
         """The share of the reads with a latency between these."""
         within = (self.latencies > low) & (self.latencies < high)
         return float(self.counts[within].sum() / self.counts.sum())
+
+    def share_slower(self, others: SingleReads) -> float:
+        """The share of the reads that is slower than all but a few of others."""
+        return self.share_between(MISSES * others.quantile(SLOWEST), math.inf)
+
+
+class StridedReads(NamedTuple):
+    """Reads of a block in each MiB of `size` bytes; the slow shares of these and of near ones."""
+
+    number: int
+    size: float
+    slow: float
+    slow_near: float
 
 
 def single_reads(evidence: Evidence, step: int) -> SingleReads:

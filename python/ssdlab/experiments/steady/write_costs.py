@@ -27,6 +27,7 @@ _SLOWEST_S: Final = 0.003  # of a program
 """A buffer that holds less than is written in that time may not keep all dies busy."""
 _SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
 _BUFFERS: Final = 3.0  # what is written before collection / the buffer, at least
+_BUFFERS_OF_MAP: Final = 1.8  # the same, if look-ups cost more than programs
 _FASTER: Final = 1.5
 """Rate of writes before collection / of large ones, if a cache takes them; a buffer takes some."""
 _FREE: Final = 0.85  # of what writes before collection cost more than a program, at least
@@ -68,13 +69,14 @@ def _read_s(gauged: Gauged, misses: float) -> float:
 def _of_unit(gauged: Gauged, unit: int) -> Iterator[tuple[float, float]]:
     """The bounds for each pair of what a program and the read of a relocated unit may cost."""
     misses = gauged.map_misses
-    if misses is None or (gauged.misses_map and not _shows_map(gauged)):
+    if misses is None or (gauged.misses_map and not shows_map(gauged)):
         return
     steady = 1 / gauged.steady
     read = _read_s(gauged, misses.value)
     rest = _SUSPENDING * read if unit > 1 else 0.0  # reads of the rest of a unit
     for program, relocated in _costs(gauged, read / unit):
         least, most = _of_map(gauged, unit * program) if gauged.misses_map else (0.0, 0.0)
+        least = least if unit == 1 else 0.0  # the host may wait for the rest of a unit instead
         both = program + relocated
         yield (
             (steady + unit * relocated - max(most, rest)) / both,
@@ -90,10 +92,10 @@ def _of_map(gauged: Gauged, program: float) -> tuple[float, float]:
     return (_FREE * most if is_free else 0.0), most
 
 
-def _shows_map(gauged: Gauged) -> bool:
+def shows_map(gauged: Gauged) -> bool:
     """Whether neither buffer nor cache took the writes before collection, so that they show it."""
-    buffer = gauged.buffer + gauged.unseen_buffer
-    is_long = gauged.fall is not None and gauged.fall.at > _BUFFERS * buffer
+    buffer = (gauged.buffer + gauged.unseen_buffer) / min(gauged.units)
+    is_long = gauged.fall is not None and gauged.fall.at > _BUFFERS_OF_MAP * buffer
     return is_long and gauged.writes_cache is not None and not gauged.may_write_cache
 
 
