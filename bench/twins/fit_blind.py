@@ -26,9 +26,9 @@ from blind_drives import draw_drive, measure_twin, predictions
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.fit.fitted import fit
 from ssdlab.fit.objective import CAPACITY
 from ssdlab.fit.parameters import DIES, PAGE, Estimate
+from ssdlab.fit.starts import attempts
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_duration, parse_size
 
@@ -200,7 +200,7 @@ def run_drive(seed: int, n: int, start: str) -> Score:
     truth, measured = drive.profile, measure_twin(drive)
     predicted = predictions(truth, n)
     begin = time.process_time()
-    fitted = fit(profiles.load(start), measured.results, "bench")
+    fitted = attempts(start, measured.results, "bench")[0].fitted
     return Score(
         n,
         start,

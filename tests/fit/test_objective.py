@@ -63,8 +63,13 @@ def test_a_median_of_fast_and_slow_flushes_may_be_any_near_their_middle(
 ) -> None:
     case, others = ("direct dsync", 16.0), ("direct fsync", 16.0)
     cells = [Cell(key, "sync_us_p50", drive) for key in (case, others, ("direct fsync", 1.0))]
-    row = {"mode": "direct dsync", "in_flight": 16, "sync_us_p40": 20.0, "sync_us_p60": 2300.0}
-    few = row | {"mode": "direct fsync", "sync_us_p40": None, "sync_us_p60": None}
+    row = {
+        "mode": "direct dsync",
+        "in_flight": 16,
+        "sync_us_middle_low": 20.0,
+        "sync_us_middle_high": 2300.0,
+    }
+    few = row | {"mode": "direct fsync", "sync_us_middle_low": None, "sync_us_middle_high": None}
     assert _medians(cells, [row, few]) == {(case, "sync_us_p50"): twin}
     twin_rows = Conclusion([row | {"sync_us_p50": 21.0}], {}, "")
     monkeypatch.setitem(EXPERIMENTS, "fsync", lambda _profile, _results: twin_rows)

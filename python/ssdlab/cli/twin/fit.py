@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.console import Console
 
-from ssdlab import profiles
 from ssdlab.cli import bar, options
 from ssdlab.cli.output import write_out
 from ssdlab.errors import UsageError
@@ -22,6 +21,7 @@ from ssdlab.units import parse_duration
 if TYPE_CHECKING:
     from ssdlab.fit.fitted import Fitted
     from ssdlab.fit.parameters import Estimate
+    from ssdlab.fit.starts import Attempt
     from ssdlab.view import Table
 
 app = typer.Typer(add_completion=False)
@@ -66,31 +66,41 @@ def fit(
     Fits, within physical limits, the numbers that the results depend on: chunk and dies from
     stripe, spare from steady, buffer and SLC cache from cache, flush time from fsync; channels,
     multi-plane page, link, overheads, tR and tPROG from all. Numbers that the results do not
-    determine stay near the start profile, and the fit names those that it took from there.
+    determine stay near the start profile, and the fit names those that it took from there. If the
+    twin's mean error is above 5 %, up to three other profiles are tried as a start, too.
     """
     from ssdlab.fit.finished import finished_profile
-    from ssdlab.fit.fitted import fit as fit_profile
     from ssdlab.fit.results import hold_out as apply_hold_out
     from ssdlab.fit.results import read_results
+    from ssdlab.fit.starts import attempts
 
     fit_input = apply_hold_out(read_results(results, model), hold_out or [])
     label = fit_input.label
     source = f"fit of {label}, {datetime.now(UTC):%Y-%m-%d}".replace('"', "")
     start = parse_profile(start)
-    text = profiles.load(start)
     with bar.progress_bar(Console(stderr=True), f"fitting to {label}", quiet=quiet) as listener:
-        fitted = fit_profile(text, fit_input, source, _report_to(listener))
-    name = fit_input.drive_name or f"a drive fitted from {start}"
+        best, *others = attempts(start, fit_input, source, _report_to(listener))
+    fitted = best.fitted
+    name = fit_input.drive_name or f"a drive fitted from {best.start}"
+    profile = finished_profile(fitted, name, source, best.text, best.start)
     try:
-        out.write_text(finished_profile(fitted, name, source, text, start), encoding="utf-8")
+        out.write_text(profile, encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"{out} cannot be written ({error.strerror}); give another --out"
         ) from error
     if json:
-        _print_json(fitted, out)
+        _print_json(best, out)
     else:
         _print_fit(fitted, out)
+        if others:
+            errors = ", ".join(f"{each.start} {each.error:.1%}" for each in (best, *others))
+            console = Console()
+            console.print(
+                f"The fit from {start} did not explain the results, so others were tried. Mean "
+                f"errors by start profile: {errors}. The first is the one used.",
+                markup=False,
+            )
 
 
 def _report_to(listener: Listener) -> Callable[[int, int], None]:
@@ -105,11 +115,12 @@ def _report_to(listener: Listener) -> Callable[[int, int], None]:
     return report
 
 
-def _print_json(fitted: Fitted, out: Path) -> None:
+def _print_json(best: Attempt, out: Path) -> None:
     from ssdlab.fit.checks import HELD_OUT
     from ssdlab.records import encode_json
     from ssdlab.wording import unit_of
 
+    fitted = best.fitted
     rows = [
         {
             "experiment": check.experiment,
@@ -127,6 +138,7 @@ def _print_json(fitted: Fitted, out: Path) -> None:
     columns = ("key", "start", "value", "low", "high", "determined", "assumes")
     document = {
         "profile": str(out),
+        "start": best.start,
         "measures": rows,
         "parameters": [
             {name: getattr(parameter, name) for name in columns} for parameter in fitted.parameters
@@ -229,7 +241,7 @@ def _missed(fitted: Fitted) -> str:
     return (
         f"{len(missed)} of {len(used)} values of the twin are off by more than {MISSED:.0%} "
         f"({worst}{more}): the numbers that they depend on may lie outside their "
-        "intervals; try another --start profile, or repeat these results"
+        "intervals; repeat these results, or try a --start profile of a more similar drive"
     )
 
 

@@ -77,15 +77,14 @@ def submit(
 
 def _fitted(runs: list[Path], start: str) -> str:
     from ssdlab.fit.finished import finished_profile
-    from ssdlab.fit.fitted import fit
     from ssdlab.fit.results import hold_out, read_results
+    from ssdlab.fit.starts import attempts
 
     fit_input = hold_out(read_results(runs), [])
     source = f"fit of {fit_input.label}"
-    start = parse_profile(start)
-    text = profiles.load(start)
-    fitted = fit(text, fit_input, source)
-    return finished_profile(fitted, fit_input.drive_name or "unknown drive", source, text, start)
+    best = attempts(parse_profile(start), fit_input, source)[0]
+    name = fit_input.drive_name or "unknown drive"
+    return finished_profile(best.fitted, name, source, best.text, best.start)
 
 
 @app.command(name="add", epilog="Example: ssdlab twin add mine.json --name mine")

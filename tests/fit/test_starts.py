@@ -1,0 +1,70 @@
+"""A fit starts again from other profiles if no twin near the first one explains the results."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ssdlab import profiles
+from ssdlab.analysis.cells import Cell
+from ssdlab.errors import UsageError
+from ssdlab.fit import starts
+from ssdlab.fit.checks import FITTED, HELD_OUT, Check
+from ssdlab.fit.results import FitInput
+from ssdlab.fit.starts import OTHERS, attempts
+
+INPUT = FitInput()
+
+
+def _fitted(*errors: float, held_out: float = 9.0) -> Any:
+    cell = Cell(("read",), "iops", 100.0)
+    checks = [Check("suite", cell, 100.0 * (1 + error), FITTED) for error in errors]
+    return SimpleNamespace(checks=(*checks, Check("suite", cell, held_out * 100, HELD_OUT)))
+
+
+def _fit_from(monkeypatch: pytest.MonkeyPatch, results: dict[str, Any]) -> list[str]:
+    """Fits have these results by start profile; returns the starts that were tried."""
+    tried = list[str]()
+    names = {profiles.load(name): name for name in results}
+
+    def fit(text: str, *_arguments: Any) -> Any:
+        tried.append(names[text])
+        result = results[names[text]]
+        if isinstance(result, UsageError):
+            raise result
+        return result
+
+    monkeypatch.setattr(starts, "fit", fit)
+    return tried
+
+
+def test_a_start_that_explains_the_results_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = _fit_from(monkeypatch, {"toshiba-xg5": _fitted(0.06, -0.02)})
+    [found] = attempts("toshiba-xg5", INPUT, "test")
+    assert (found.start, tried) == ("toshiba-xg5", ["toshiba-xg5"])
+    assert found.error == pytest.approx(0.04), "held-out values do not count"
+
+
+def test_others_are_tried_until_one_explains_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third = OTHERS
+    results = {second: _fitted(0.5), first: _fitted(-0.3), third: _fitted(0.01)}
+    tried = _fit_from(monkeypatch, results)
+    assert [each.start for each in attempts(second, INPUT, "test")] == [third, first, second]
+    assert tried == [second, first, third]
+    tried.clear()
+    results[first] = _fitted(0.04)
+    assert [each.start for each in attempts(second, INPUT, "test")] == [first, second]
+    assert tried == [second, first]
+
+
+def test_a_profile_that_cannot_be_fitted_is_left_out_unless_it_is_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second, third = OTHERS
+    unusable = UsageError("unusable")
+    _fit_from(monkeypatch, {first: _fitted(0.5), second: unusable, third: _fitted(0.4)})
+    assert [each.start for each in attempts(first, INPUT, "test")] == [third, first]
+    with pytest.raises(UsageError, match="unusable"):
+        attempts(second, INPUT, "test")
