@@ -118,6 +118,24 @@ def test_the_rate_of_a_cache_with_bounds_is_compared() -> None:
     assert {cell.name for cell in objective.cells} == {"cached_mib_per_s", "lasting_mib_per_s"}
 
 
+@pytest.mark.parametrize(("slc_mib", "name"), [(0.0, "cached"), (60.0, "buffered")])
+def test_a_buffer_shows_how_fast_the_link_is_at_least(slc_mib: float, name: str) -> None:
+    """A twin with a faster link counts as equal, as writes may be slower than reads."""
+    rate = f"{name}_mib_per_s"
+    values = {"slc_mib": slc_mib, "buffer_mib": 16.0, rate: 1000.0}
+    findings = {key: Finding(value, "", None, None, "") for key, value in values.items()}
+    objective = experiment_objective(replace(_cache(UNKNOWN), findings=findings))
+    assert objective is not None
+    assert [cell.name for cell in objective.cells] == [rate]
+    slow = {"buffer.size": "16 MiB", "link.write_overhead": "1 us", "flash.program": "5 ms"}
+    start = set_values(profiles.load(BARE), slow)
+    for link, expected in ((2000, 1000.0), (1000, 1000.0), (524, 500 / 0.8)):
+        text = set_values(start, {"link.bandwidth": f"{link} MB/s"})
+        assert objective.simulate(text) == pytest.approx([expected], rel=0.05)
+    small = findings | {"buffer_mib": Finding(7.0, "", None, None, "")}
+    assert experiment_objective(replace(_cache(UNKNOWN), findings=small)) is None
+
+
 @pytest.mark.parametrize(("slc", "notes"), [(UNKNOWN, []), (ABSENT, [FITTED])])
 def test_the_fresh_rate_is_neither_fitted_nor_compared_if_there_may_be_a_cache(
     slc: Finding, notes: list[str], monkeypatch: pytest.MonkeyPatch

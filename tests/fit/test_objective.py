@@ -14,12 +14,11 @@ from ssdlab.experiments.fsync import measure as fsync
 from ssdlab.experiments.registry import cells_of
 from ssdlab.fit.ageing import SCALED_FILE, AgeingRow, twin_seconds
 from ssdlab.fit.fitted import fit
-from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.measurement import Measurement, medians
 from ssdlab.fit.objective import (
     EXPERIMENTS,
     MIB,
     Effort,
-    _medians,
     ageing_objective,
     candidate_session,
     evidence_of,
@@ -70,13 +69,13 @@ def test_a_median_of_fast_and_slow_flushes_may_be_any_near_their_middle(
         "sync_us_middle_high": 2300.0,
     }
     few = row | {"mode": "direct fsync", "sync_us_middle_low": None, "sync_us_middle_high": None}
-    assert _medians(cells, [row, few]) == {(case, "sync_us_p50"): twin}
+    assert medians(cells, [row, few]) == {(case, "sync_us_p50"): twin}
     twin_rows = Conclusion([row | {"sync_us_p50": 21.0}], {}, "")
     monkeypatch.setitem(EXPERIMENTS, "fsync", lambda _profile, _results: twin_rows)
     objective = experiment_objective(Measurement("fsync", "", "box", tuple(cells[:1])))
     assert objective is not None
     assert objective.simulate(profiles.load(CACHED)).tolist() == [twin]
-    assert _medians([Cell(case, "write_mib_per_s", drive)], [row]) == {}
+    assert medians([Cell(case, "write_mib_per_s", drive)], [row]) == {}
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ MEANS: Final = {"MiB/s": _RATE, "us": Limits("us", 0.1, 1e8)}
 LATENCY: Final = "access time"
 """The test of `suite` whose mean is a latency."""
 TEXT_COLUMNS: Final = frozenset({"test", "op", "mode", "unit"})
+CellKey = tuple[tuple[str | float, ...], str]
 _NEEDED: Final = {"aging": ("file_mib", "written_mib", "read_s")}
 _OPTIONAL: Final = frozenset({"read_mib_per_s", "sync_us_p50"})
 _QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S.*?)?\s*")
@@ -99,6 +100,7 @@ FINDINGS: Final = {
     "cache": {
         "buffer_mib": Limits("MiB", 1 / 256, 1 << 20),
         "slc_mib": Limits("MiB", 0, 1 << 30),
+        "buffered_mib_per_s": Limits("MiB/s", 0.1, 1e6),
         "cached_mib_per_s": Limits("MiB/s", 0.1, 1e6),
         "lasting_mib_per_s": Limits("MiB/s", 0.1, 1e6),
     },
@@ -300,3 +302,17 @@ def check_number(value: float, limits: Limits, where: str) -> None:
 def unit_of_mean(test: str) -> str:
     """The unit of the mean of a test in `suite`."""
     return "us" if test.startswith(LATENCY) else "MiB/s"
+
+
+def medians(cells: Sequence[Cell], measures: Sequence[Mapping[str, Any]]) -> dict[CellKey, float]:
+    """The twin's median flush times: the drive's, if it is near the middle of the twin's flushes.
+
+    Where about half of the flushes wait for flash, the median is that of either half by chance.
+    """
+    drive = {cell.key: cell.value for cell in cells if cell.name == "sync_us_p50"}
+    near = {
+        ((row["mode"], float(row["in_flight"])), "sync_us_p50"): (low, high)
+        for row in (measures if drive else ())
+        if (low := row["sync_us_middle_low"]) and (high := row["sync_us_middle_high"])
+    }
+    return {k: min(high, max(low, drive[k])) for k, (low, high) in near.items() if k in drive}

@@ -48,17 +48,16 @@ from ssdlab.fit.ageing import (
     AgeingRow,
     twin_seconds,
 )
-from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.measurement import CellKey, Measurement, medians
 from ssdlab.profiles.toml_edit import get_value, values_only
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import Plan, RunSession, Step
-from ssdlab.stats.rate_drops import last_drop
+from ssdlab.stats.rate_drops import first_drop, last_drop
 from ssdlab.stats.steady import Progress
 from ssdlab.units import parse_size
 
 Floats = npt.NDArray[np.float64]
-CellKey = tuple[tuple[str | float, ...], str]
 KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 CAPACITY: Final = 1024 * MIB
@@ -73,6 +72,7 @@ FRESH_BYTES: Final = 128 * MIB
 FRESH_BUFFERS: Final = 4
 """Times the buffer: it is full before the second half of the writes."""
 LARGE_BUFFER: Final = 8 * MIB
+_AS_FAST: Final = 0.8  # rates at which a buffer is filled within a few intervals
 SPLIT_REGION: Final = 512 * MIB
 """Bytes that `split` reads of a candidate with an SLC cache, at most."""
 SMALL_CACHE: Final = 96 * MIB
@@ -166,24 +166,10 @@ def experiment_objective(results: Measurement) -> Objective | None:
         for name, finding in conclusion.findings.items():
             if isinstance(finding.value, int | float):
                 values[(), name] = float(finding.value)
-        return values | _medians(compared, conclusion.measures)
+        return values | medians(compared, conclusion.measures)
 
     sigma = np.array([np.hypot(RELATIVE_SIGMA, _standard_error(c.repeats)) for c in compared])
     return Objective(results.experiment, compared, measure_twin, sigma)
-
-
-def _medians(cells: Sequence[Cell], measures: Sequence[Mapping[str, Any]]) -> dict[CellKey, float]:
-    """The twin's median flush times: the drive's, if it is near the middle of the twin's flushes.
-
-    Where about half of the flushes wait for flash, the median is that of either half by chance.
-    """
-    drive = {cell.key: cell.value for cell in cells if cell.name == "sync_us_p50"}
-    near = {
-        ((row["mode"], float(row["in_flight"])), "sync_us_p50"): (low, high)
-        for row in (measures if drive else ())
-        if (low := row["sync_us_middle_low"]) and (high := row["sync_us_middle_high"])
-    }
-    return {k: min(high, max(low, drive[k])) for k, (low, high) in near.items() if k in drive}
 
 
 def _standard_error(repeats: tuple[float, ...]) -> float:
@@ -202,8 +188,9 @@ def _is_comparable(results: Measurement, cell: Cell) -> bool:
         return "zeros" not in first and "buffered" not in first
     if results.experiment == "fsync":
         return not cell.case or first in {mode.name for mode in fsync.TWIN_MODES}
-    if results.experiment == "cache" and cell.name == "cached_mib_per_s":
-        return _fills_cache(results)
+    if results.experiment == "cache" and cell.name != "lasting_mib_per_s":
+        is_cache = cell.name == "cached_mib_per_s" and _fills_cache(results)
+        return is_cache or cell.name == _rate_of_buffer(results)
     if results.experiment == "stripe":
         return cell.case[0] in _alignments(results)
     # The candidate's region is so small that its map fits into memory.
@@ -360,12 +347,25 @@ def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
     if _fills_cache(results):
         drop = last_drop(curve)
         values["cached_mib_per_s"] = after if drop is None else drop.before
+    if name := _rate_of_buffer(results):
+        drop = first_drop(curve, amount)
+        # The link may take writes slower than it sends reads, so it is at least about as fast.
+        fast = (after if drop is None else drop.before) / _AS_FAST
+        values[name] = min((results.number(name) or 0.0) * MIB, fast)
     return Conclusion([], {name: _finding(value / MIB) for name, value in values.items()})
 
 
 def _fills_cache(results: Measurement) -> bool:
     """Whether the drive has an SLC cache that the candidate's writes fill."""
     return 0 < _candidate_cache(results) < 0.7 * SUSTAINED_BYTES
+
+
+def _rate_of_buffer(results: Measurement) -> str:
+    """The rate at which the drive's buffer takes writes, if it is large enough; "" if not."""
+    buffer_mib = results.number("buffer_mib") or 0.0
+    if not LARGE_BUFFER <= buffer_mib * MIB < SUSTAINED_BYTES / FRESH_BUFFERS:
+        return ""
+    return "cached_mib_per_s" if results.number("slc_mib") == 0 else "buffered_mib_per_s"
 
 
 def _candidate_cache(results: Measurement) -> float:
@@ -443,7 +443,7 @@ EXPERIMENTS: Final[dict[str, Callable[[str, Measurement], Conclusion]]] = {
 }
 """How a candidate is measured, for each experiment that a fit accepts, except `aging`."""
 _FINDINGS: Final = {
-    "cache": ("lasting_mib_per_s", "cached_mib_per_s"),
+    "cache": ("lasting_mib_per_s", "cached_mib_per_s", "buffered_mib_per_s"),
     "fsync": ("flush_us",),
     "steady": ("fresh_iops",),
 }

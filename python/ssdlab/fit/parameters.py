@@ -189,7 +189,7 @@ _PRIORS: Final = {
 _SLC_SCALES: Final = frozenset({"slc.read", "slc.program"})
 _SCALES_OF: Final = {
     "aging": ("link.bandwidth", "flash.read"),
-    "cache": ("flash.program", "slc.program"),
+    "cache": ("flash.program", "slc.program", "link.bandwidth"),
     "fsync": (
         "link.read_overhead",
         "link.write_overhead",

@@ -116,6 +116,15 @@ def test_buffer_and_cache_are_found_within_10_percent(name: str) -> None:
     assert "SLC cache" in conclusion.verdict
 
 
+def test_a_buffer_in_front_of_a_cache_is_written_at_the_rate_of_the_link() -> None:
+    buffered = _number(_measured(CACHED["static, capacitors"]), "buffered_mib_per_s")
+    link = _mib(SMALL.link.removesuffix("/s"))
+    assert 0.8 * link < buffered < 1.02 * link
+    alone = _measured(BUFFERED["capacitors"]).findings["buffered_mib_per_s"]
+    assert alone.value is None
+    assert "dropped only once" in alone.why
+
+
 @pytest.mark.parametrize(("dies", "buffer"), [(32, "1 MiB"), (24, "1 MiB"), (24, "2 MiB")])
 def test_the_sustained_rate_is_that_of_all_later_writes_and_not_of_the_first_programs(
     dies: int, buffer: str

@@ -134,6 +134,7 @@ def _findings(
         else sizes.buffer.finding("a buffer"),
         "slc_mib": cache,
         "refill_s": refill,
+        "buffered_mib_per_s": _buffered(first),
         "cached_mib_per_s": Finding(
             last.before / MIB, "MiB/s", None, None, "the rate before the last drop"
         ),
@@ -141,6 +142,15 @@ def _findings(
             _lasting(first, last) / MIB, "MiB/s", None, None, "the mean rate after the last drop"
         ),
     }
+
+
+def _buffered(first: WritePass) -> Finding:
+    """The rate until a buffer in front of an SLC cache is full: that of the link, or the host."""
+    if first.early_drop is None:
+        why = "the rate dropped only once"
+        return Finding(None, "MiB/s", None, None, why)
+    rate, why = first.early_drop.before / MIB, "the rate before the first drop"
+    return Finding(rate, "MiB/s", None, None, why)
 
 
 def _lasting(first: WritePass, last: RateDrop) -> float:

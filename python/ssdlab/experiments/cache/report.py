@@ -130,6 +130,7 @@ def _method(run: Run) -> Method:
 _FINDINGS: Final = {
     "slc_mib": "SLC cache",
     "refill_s": "Refilled by an idle time of",
+    "buffered_mib_per_s": "Speed until the buffer is full",
     "cached_mib_per_s": "Speed until the cache is full",
     "lasting_mib_per_s": "Sustained speed",
 }
