@@ -22,7 +22,6 @@ from ssdlab.fit.choices import (
     KIB,
     Channels,
     Choice,
-    DelayLimit,
     Dies,
     Flag,
     MappingUnit,
@@ -55,8 +54,6 @@ MAPPING_UNITS: Final = ("4 KiB", "8 KiB", "16 KiB")
 TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
 _SIZES: Final = ("ftl.mapping_unit", "link.max_transfer")
 SUSPENDS: Final = (None, "20 us")
-DELAY_LIMIT: Final = "flash.delay_limit"
-DELAY_LIMITS: Final = (None, "500 us", "1 ms", "2 ms", "4 ms")
 DIES_PENALTY: Final = 2.0
 """Penalty for twice or half as many dies as in the start profile."""
 MULTI_PLANE_PAGES: Final = (4, 8, 16, 32, 64, 128)
@@ -324,8 +321,6 @@ def _rule_choices(
     if "fsync" in experiments:
         times = SUSPENDS if get_value(profile, "flash.suspend") is None else (None,)
         yield _choice(profile, "flash.suspend", times)
-        limit = _choice(profile, DELAY_LIMIT, DELAY_LIMITS)
-        yield DelayLimit(limit.key, limit.values, limit.penalties)
 
 
 def _flag(profile: str, key: str, *, absent: bool) -> Flag:

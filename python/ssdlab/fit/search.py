@@ -19,7 +19,7 @@ from ssdlab.errors import UsageError
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.neighbours import Neighbours, Start, best_by
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import CHANNELS, DELAY_LIMIT, DIES_PER_CHANNEL, PAGE, TYPES, SearchSpace
+from ssdlab.fit.parameters import CHANNELS, DIES_PER_CHANNEL, PAGE, TYPES, SearchSpace
 from ssdlab.fit.solving import Floats, Solution, Task, solve_all
 from ssdlab.profiles.toml_edit import values_only
 
@@ -40,7 +40,6 @@ RULES: Final = (MODE, "ftl.mapping_unit", "flash.suspend")
 NOT_IN_GRID: Final = (
     *RULES,
     "link.max_transfer",
-    DELAY_LIMIT,
     "flash.keeps_page",
     "ftl.read_ahead",
     TYPES,
