@@ -17,7 +17,7 @@ from ssdlab.fit.direct_estimates import initial_estimates
 from ssdlab.fit.fitted import fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, experiment_objective
-from ssdlab.fit.parameters import Estimate, SearchSpace
+from ssdlab.fit.parameters import Estimate, SearchSpace, experiments_for
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.solving import Solution
 from ssdlab.profiles.toml_edit import get_value, set_values
@@ -132,6 +132,7 @@ def test_a_buffer_shows_how_fast_the_link_is_at_least(slc_mib: float, name: str)
     for link, expected in ((2000, 1000.0), (1000, 1000.0), (524, 500 / 0.8)):
         text = set_values(start, {"link.bandwidth": f"{link} MB/s"})
         assert objective.simulate(text) == pytest.approx([expected], rel=0.05)
+    assert "cache" in experiments_for("link.bandwidth")
     small = findings | {"buffer_mib": Finding(7.0, "", None, None, "")}
     assert experiment_objective(replace(_cache(UNKNOWN), findings=small)) is None
 
