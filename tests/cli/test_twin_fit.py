@@ -13,12 +13,13 @@ from forked import Program
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
-from ssdlab.cli.twin.fit import _warnings
+from ssdlab.cli.twin.fit import _report_to, _warnings
 from ssdlab.fit.checks import FITTED, HELD_OUT, Check
 from ssdlab.fit.finished import finished_profile
 from ssdlab.fit.fitted import Fitted
 from ssdlab.fit.parameters import Estimate
 from ssdlab.profiles.toml_edit import list_values
+from ssdlab.runner.progress import Report
 
 Refused = Callable[..., str]
 STRIPE = '[stripe]\nchunk = "64 KiB"\nunits = 6\n'
@@ -54,6 +55,17 @@ def test_runs_and_tables_together_make_a_profile(
     assert "4, 1" in held_out
     assert len(held_out) < len(output["measures"])
     assert ssdlab("twin", "check", out).returncode == 0
+
+
+def test_the_time_left_is_that_of_the_search_that_is_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times, reports = iter([0.0, 10.0, 20.0, 22.0]), list[Report]()
+    monkeypatch.setattr("ssdlab.cli.twin.fit.time.monotonic", lambda: next(times))
+    report = _report_to(reports.append)
+    for done in (5, 10, 1):
+        report(done, 10)
+    assert [each.left_s for each in reports] == [10.0, 0.0, 18.0]
 
 
 def test_what_no_result_determines_is_inherited_from_the_start_profile(

@@ -6,7 +6,6 @@ from unlike profiles rarely stay at the same place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,8 +42,6 @@ def attempts(
     fit_input: FitInput,
     source: str,
     progress: Progress = lambda _done, _total: None,
-    *,
-    others: Sequence[str] = OTHERS,
 ) -> list[Attempt]:
     """Fits from a profile, and from others until one explains the results; the best comes first.
 
@@ -54,7 +51,7 @@ def attempts(
         UsageError: the start profile is unusable, or a twin can produce none of the results.
     """
     found = list[Attempt]()
-    for name in (start, *(each for each in others if each != start)):
+    for name in (start, *(each for each in OTHERS if each != start)):
         text = profiles.load(name)
         try:
             found.append(Attempt(name, text, fit(text, fit_input, source, progress)))

@@ -94,7 +94,10 @@ def rate_drops(
     *,
     in_bursts: bool = False,
 ) -> tuple[RateDrop, ...]:
-    """The drops within the first `stop` bytes, in order; empty if too little was written."""
+    """The drops within the first `stop` bytes, in order; empty if too little was written.
+
+    `in_bursts`: the drive may take bursts at full speed and stop between them.
+    """
     stop = progress.written if stop is None else min(stop, progress.written)
     if stop <= 0 or progress.intervals_between(0.0, stop) < 4 * _WIDTH:
         return ()
@@ -141,8 +144,9 @@ def _is_slower_after(progress: Progress, start: float, at: float, *, in_bursts: 
         after = progress.between(at + edge, stop, _SAMPLES) / (stop - at - edge)
         return slowest < float(np.quantile(after, 1 - _QUANTILE))
 
-    stops = [2 * at - start, at + _LONG * (at - start)]
-    return any(is_slower_until(stop) for stop in stops[: 1 + in_bursts])
+    if is_slower_until(2 * at - start):
+        return True
+    return in_bursts and is_slower_until(at + _LONG * (at - start))
 
 
 def _running_median(cost: Numbers) -> Numbers:

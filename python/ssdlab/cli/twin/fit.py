@@ -104,11 +104,18 @@ def fit(
 
 
 def _report_to(listener: Listener) -> Callable[[int, int], None]:
-    """A callback that reports the combinations done, and the time left, to a listener."""
-    start = time.monotonic()
+    """A callback that reports the combinations done, and the time left, to a listener.
+
+    A fit may have several searches, each of which counts from the first combination again.
+    """
+    start, last, now = time.monotonic(), 0, 0.0
 
     def report(done: int, total: int) -> None:
-        left = (time.monotonic() - start) / done * (total - done)
+        nonlocal start, last, now
+        if done < last:
+            start = now  # when the search before ended
+        last, now = done, time.monotonic()
+        left = (now - start) / done * (total - done)
         share = done / total
         listener(Report(f"{done} of {total} combinations", share, share, left))
 

@@ -26,7 +26,7 @@ from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between, narrow
 from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
-from ssdlab.experiments.steady.map_pages import map_writes
+from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES, map_writes
 from ssdlab.experiments.steady.rates import SAME, same
 from ssdlab.experiments.steady.write_costs import CACHED, least_program_s, shows_map, waf_by_costs
 from ssdlab.units import format_size
@@ -305,8 +305,8 @@ def _without_relative(gauged: Gauged, by_costs: Bracket) -> Estimate:
 def _may_be_few(gauged: Gauged) -> bool:
     """Whether known garbage may be that of victims chosen from a few, which the link hides.
 
-    Such victims have newer superblocks among them, also in the first part that is written again;
-    in later parts these decide.
+    Such victims include newer superblocks: few in the first part that is written again, but most of
+    them in later parts.
     """
     return isinstance(gauged.garbage, Garbage) and gauged.garbage.waf < _FIRST
 
@@ -400,7 +400,7 @@ def _with_cache(gauged: Gauged, found: Bracket, why: str) -> Estimate:
 
 
 def with_map(gauged: Gauged, found: Estimate) -> Estimate:
-    """WAF with writes of the map, if it has any: at most all that a write costs are programs."""
+    """WAF with writes of the map, if it has any: all that a write costs is programs, at most."""
     if found.bracket is None or not gauged.misses_map:
         return found
     program, added = _program_s(gauged), map_writes(gauged)
@@ -410,7 +410,8 @@ def with_map(gauged: Gauged, found: Estimate) -> Estimate:
     if program is not None:
         most = _SURE / gauged.steady / program + gauged.may_write_cache * max(gauged.units)
         added = added._replace(high=min(added.high, max(added.low, most - high)))
-    return narrow(between(low + added.low, high + added.high), found.why)
+    why = f"{found.why}; an entry of the map is taken to have {MAP_ENTRY_BYTES} bytes"
+    return narrow(between(low + added.low, high + added.high), why)
 
 
 def _program_s(gauged: Gauged) -> float | None:
