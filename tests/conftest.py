@@ -160,7 +160,7 @@ def drive_directory(tmp_path: Path) -> Path:
         if doubt.fatal or doubt.code == "data-journal":
             pytest.skip(f"needs a directory on a drive (--basetemp): {doubt.sentence}")
     if room_for(tmp_path, _SMALL_TEST) < _SMALL_TEST:
-        pytest.skip(f"{tmp_path} has no room: 1 GiB and 5 % must stay free beside the test")
+        pytest.skip(f"{tmp_path} has no room: 5 % must stay free, 1 to 8 GiB")
     directory = tmp_path / "on-drive"
     directory.mkdir()
     return directory

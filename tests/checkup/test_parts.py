@@ -29,7 +29,8 @@ def test_a_test_file_is_no_larger_than_the_room(name: str) -> None:
     assert getattr(chosen, "size", None) == 20 * MIB
     refused = choose(name, HERE, Sizing(15 * MIB, SATA, 100.0))
     assert refused.parameters is None
-    assert "only 15 MiB may be used, because 5 % or 1 GiB stays free" in refused.why_not
+    free = "5 % stay free (at least 1, at most 8 GiB)"
+    assert f"only 15 MiB may be used, because {free}" in refused.why_not
 
 
 def test_on_a_slow_drive_the_files_are_halved_until_the_time_suffices() -> None:

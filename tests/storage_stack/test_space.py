@@ -15,9 +15,9 @@ GIB = 1 << 30
 
 @pytest.mark.parametrize(
     ("total_gib", "free_gib", "usable_gib"),
-    [(10, 5, 4), (100, 50, 45), (10, 1, 0), (100, 4, 0), (0.5, 0.5, 0)],
+    [(10, 5, 4), (100, 50, 45), (10, 1, 0), (100, 4, 0), (0.5, 0.5, 0), (252, 12, 4), (4000, 7, 0)],
 )
-def test_five_percent_or_one_gib_stays_free_whichever_is_more(
+def test_five_percent_stay_free_at_least_1_and_at_most_8_gib(
     total_gib: float, free_gib: float, usable_gib: float
 ) -> None:
     free = int(free_gib * GIB)

@@ -369,7 +369,7 @@ def _require_room(directory: Path, options: TargetOptions) -> None:
     smaller = at_most if usable >= SIZE_LEAST else ""
     raise TargetError(
         f"{directory} has {format_size(space.free_bytes)} free and "
-        f"{format_size(space.kept_bytes)} must stay free (5 % or 1 GiB, whichever is more), so a "
+        f"{format_size(space.kept_bytes)} must stay free (5 %, at least 1 and at most 8 GiB), so a "
         f"test of {format_size(size_bytes)} has no room; give {_smaller(options)}{smaller}another "
         "directory"
     )

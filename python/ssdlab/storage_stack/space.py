@@ -10,7 +10,8 @@ from typing import Final
 from ssdlab.errors import TargetError
 
 KEPT_PERCENT: Final = 5
-KEPT_BYTES: Final = 1 << 30
+KEPT_LEAST: Final = 1 << 30
+KEPT_MOST: Final = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,8 @@ class Space:
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes that a test leaves free: 5 % of the file system or 1 GiB, whichever is more."""
-        return max(self.total_bytes * KEPT_PERCENT // 100, KEPT_BYTES)
+        """Bytes that a test leaves free: 5 % of the file system, at least 1 and at most 8 GiB."""
+        return min(max(self.total_bytes * KEPT_PERCENT // 100, KEPT_LEAST), KEPT_MOST)
 
     @property
     def usable_bytes(self) -> int:
