@@ -6,7 +6,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.fit.choices import Choice, Dies
+from ssdlab.fit.choices import Choice, DelayLimit, Dies
 from ssdlab.fit.parameters import (
     BUFFER,
     DIES_MAX,
@@ -196,3 +196,20 @@ def test_a_combination_costs_the_penalties_of_all_its_choices() -> None:
     assert space.penalty((None, True)) == 0.25
     assert space.penalty((1, False)) == 2.5
     assert set(space.combinations(["a"], {"a": None, "b": True})) == {(None, True), (1, True)}
+
+
+@pytest.mark.parametrize(
+    ("fitting", "low", "high"),
+    [
+        (("1 ms",), "707 us", "1414 us"),
+        (("500 us", "1 ms"), "250 us", "1414 us"),
+        (("4 ms",), "2828 us", "8000 us"),
+        ((None, "4 ms"), "2828 us", None),
+        ((None,), None, None),
+    ],
+)
+def test_a_limit_lies_between_those_that_do_not_fit(
+    fitting: tuple[str | None, ...], low: str | None, high: str | None
+) -> None:
+    limit = DelayLimit("flash.delay_limit", (None, "500 us", "1 ms", "2 ms", "4 ms"), (0.0,) * 5)
+    assert limit.bounds(fitting) == (low, high)

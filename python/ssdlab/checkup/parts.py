@@ -72,8 +72,8 @@ def choose(name: str, target: Target, sizing: Sizing) -> Choice:
     if sizing.room_bytes < least:
         return Choice(
             None,
-            f"only {format_size(sizing.room_bytes)} may be used, because 5 % stay free (at least 1, "
-            f"at most 8 GiB), and {name} needs {format_size(least)}",
+            f"only {format_size(sizing.room_bytes)} may be used, because 5 % stay free (at least "
+            f"1, at most 8 GiB), and {name} needs {format_size(least)}",
         )
     size = min(USUAL_SIZES[name], sizing.room_bytes // MIB * MIB)
     if name == "trim":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -13,6 +14,7 @@ KIB: Final = 1 << 10
 _LARGEST_UNIT: Final = 16 * KIB
 """Of the mapping units that are tried: a page holds whole ones."""
 _READ: Final = "flash.read"
+_US: Final = 1e6
 _RATIOS: Final = (
     "1",
     "1 : 1.5",
@@ -62,6 +64,26 @@ class Dies(Choice):
         )
         low, high = (float(below * fitting[0]) ** 0.5, float(above * fitting[-1]) ** 0.5)
         return round(low, 1), round(high, 1)
+
+
+class DelayLimit(Choice):
+    """A time, or None for no limit; a drive may have one that is not tried."""
+
+    def bounds(self, fitting: Sequence[Any]) -> tuple[Any, Any]:
+        """Half way to the next times that were tried and do not fit."""
+        tried, times = (
+            sorted(parse_duration(value) for value in values if value is not None)
+            for values in (self.values, fitting)
+        )
+        if not times:
+            return None, None
+        below = max((each for each in tried if each < times[0]), default=times[0] / 4)
+        above = min((each for each in tried if each > times[-1]), default=4 * times[-1])
+        low, high = (
+            f"{math.sqrt(one * other) * _US:.0f} us"
+            for one, other in ((below, times[0]), (above, times[-1]))
+        )
+        return low, None if None in fitting else high
 
 
 @dataclass(frozen=True)

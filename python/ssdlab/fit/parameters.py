@@ -22,6 +22,7 @@ from ssdlab.fit.choices import (
     KIB,
     Channels,
     Choice,
+    DelayLimit,
     Dies,
     Flag,
     MappingUnit,
@@ -54,6 +55,10 @@ MAPPING_UNITS: Final = ("4 KiB", "8 KiB", "16 KiB")
 TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
 _SIZES: Final = ("ftl.mapping_unit", "link.max_transfer")
 SUSPENDS: Final = (None, "20 us")
+DELAY_LIMIT: Final = "flash.delay_limit"
+DELAY_LIMITS: Final = (None, "500 us", "1 ms", "2 ms", "4 ms")
+LIMIT_PENALTY: Final = 4.0
+"""Penalty for a limit that the start profile does not have."""
 DIES_PENALTY: Final = 2.0
 """Penalty for twice or half as many dies as in the start profile."""
 MULTI_PLANE_PAGES: Final = (4, 8, 16, 32, 64, 128)
@@ -321,6 +326,10 @@ def _rule_choices(
     if "fsync" in experiments:
         times = SUSPENDS if get_value(profile, "flash.suspend") is None else (None,)
         yield _choice(profile, "flash.suspend", times)
+        limit = _choice(profile, DELAY_LIMIT, DELAY_LIMITS)
+        own = get_value(profile, DELAY_LIMIT)
+        penalties = tuple(LIMIT_PENALTY * (value not in (None, own)) for value in limit.values)
+        yield DelayLimit(limit.key, limit.values, penalties)
 
 
 def _flag(profile: str, key: str, *, absent: bool) -> Flag:

@@ -19,7 +19,7 @@ from ssdlab.errors import UsageError
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.neighbours import Neighbours, Start, best_by
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import CHANNELS, DIES_PER_CHANNEL, PAGE, TYPES, SearchSpace
+from ssdlab.fit.parameters import CHANNELS, DELAY_LIMIT, DIES_PER_CHANNEL, PAGE, TYPES, SearchSpace
 from ssdlab.fit.solving import Floats, Solution, Task, solve_all
 from ssdlab.profiles.toml_edit import values_only
 
@@ -30,12 +30,16 @@ FINE_ROUNDS: Final = 6
 """Least-squares iterations: rough for all combinations, fine for the promising ones."""
 OF_ROW: Final = ("ftl.read_portion", "ftl.read_portions")
 """Choices that only an ageing row depends on."""
+LAST: Final = (DELAY_LIMIT,)
+"""Choices that are tried only at the starts and at the end of a search: few drives have them, and on
+the way they can make up for the errors of others."""
 FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
 SHOW_DIES: Final = ("split", "stripe")
 """Experiments that rank dies and channels, if `stripe` does not report them."""
 MODE: Final = "slc.mode"
-RULES: Final = (MODE, "ftl.mapping_unit", "flash.suspend")
+SUSPEND: Final = "flash.suspend"
+RULES: Final = (MODE, "ftl.mapping_unit", SUSPEND)
 """Choices that the grid does not show, and that all other numbers depend on."""
 NOT_IN_GRID: Final = (
     *RULES,
@@ -114,7 +118,7 @@ class _Search:
         self.swept = set[Solution]()
         zeros = np.zeros(len(space.scales))
         self.fixed = {choice.key: choice.value_in(profile) for choice in space.choices}
-        self.outer = [key for key in self.fixed if key not in OF_ROW]
+        self.outer = [key for key in self.fixed if key not in (*OF_ROW, *LAST)]
         start = Solution(tuple(self.fixed.values()), zeros, zeros, np.inf)
         bare = values_only(profile)
         self.task = Task(bare, objectives, space, start, 0.0, FINE_ROUNDS, Effort.FINE)
@@ -197,13 +201,22 @@ class _Search:
         return refined
 
     def _near(self) -> list[Solution]:
-        """The best solution for the results other than ageing, and those hardly worse.
+        """The best solution for the results other than ageing, and those hardly worse."""
+        near = self._near_to(self._solve_each(self._starts(), self.others, START_ROUNDS))
+        if not near:
+            return near
+        best = near[0]
+        ranked = self._ranked(best, self.neighbours.steps(best, LAST))
+        last = self._solve_new(ranked[:SOLVED], np.inf)
+        better = [one for one in last if one.cost < best.cost - drop_of(best)]
+        return self._near_to(better) if better else near
+
+    def _near_to(self, starts: Sequence[Solution]) -> list[Solution]:
+        """The best solution that a search from these reaches, and those hardly worse.
 
         In each branch, single choices are changed for as long as that helps.
         """
-        branches = best_by(
-            self._solve_each(self._starts(), self.others, START_ROUNDS), self._places(BRANCHING)
-        )
+        branches = best_by(starts, self._places(BRANCHING))
         solved, tried = list(branches), list[Solution]()
         exchanged: set[tuple[Any, ...]] = set()
         for _ in range(SWEEPS_MAX):
@@ -290,7 +303,18 @@ class _Search:
             ranked = self._solve_each(tasks, self.others, 1)
             best = min(ranked, key=lambda one: one.cost, default=None)
             found.append((each if best is None else best.choices, log_factors))
+            limited = None if best is None else self._limited(best)
+            found += [] if limited is None else [(limited.choices, log_factors)]
         return found
+
+    def _limited(self, best: Solution) -> Solution | None:
+        """The best with another of the last choices, if it has a lower cost."""
+        by_key = dict(zip(self.fixed, best.choices, strict=True))
+        combinations = self.space.combinations((SUSPEND, *LAST), by_key)
+        tasks = [(one, best.log_factors) for one in combinations]
+        ranked = self._solve_each(tasks, self.others, 1)
+        least = min(ranked, key=lambda one: one.cost, default=best)
+        return least if least.cost < best.cost else None
 
     def _grid(self) -> list[Start]:
         """The combinations that explain `split` best at the first guess.
@@ -338,7 +362,7 @@ class _Search:
         Those were solved roughly: their costs are too high rather than too low.
         """
         [best] = self._solve_each([(best.choices, best.log_factors)], self.others, START_ROUNDS)
-        steps = self.neighbours.steps(best, self.outer)
+        steps = self.neighbours.steps(best, [*self.outer, *LAST])
         tried = [*tried, *self._solve_each(steps, self.others, STEPS, jacobian=best.jacobian)]
         limit = best.cost + drop_of(best)
         near = [one for one in tried if one.cost <= limit and self.neighbours.is_other(one, best)]
