@@ -31,8 +31,8 @@ FINE_ROUNDS: Final = 6
 OF_ROW: Final = ("ftl.read_portion", "ftl.read_portions")
 """Choices that only an ageing row depends on."""
 LAST: Final = (DELAY_LIMIT,)
-"""Choices that are tried only at the starts and at the end of a search: few drives have them, and on
-the way they can make up for the errors of others."""
+"""Choices that are tried only at the starts and at the end of a search: few drives have them, and
+on the way they can make up for the errors of others."""
 FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
 SHOW_DIES: Final = ("split", "stripe")
