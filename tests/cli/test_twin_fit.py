@@ -13,11 +13,12 @@ from forked import Program
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
-from ssdlab.cli.twin.fit import _report_to, _warnings
+from ssdlab.cli.twin.fit import CONTRADICTED, _error_of, _report_to, _warnings
 from ssdlab.fit.checks import FITTED, HELD_OUT, Check
 from ssdlab.fit.finished import finished_profile
 from ssdlab.fit.fitted import Fitted
 from ssdlab.fit.parameters import Estimate
+from ssdlab.fit.starts import Attempt
 from ssdlab.profiles.toml_edit import list_values
 from ssdlab.runner.progress import Report
 
@@ -145,6 +146,16 @@ def test_values_that_the_twin_misses_by_more_than_ten_per_cent_are_named() -> No
         "1 of 2 values of the twin are off by more than 10% (suite random 4k -11.0%)"
     )
     assert _warnings(replace(fitted, checks=checks[1:])) == []
+    missed, contradicted = _warnings(replace(fitted, contradicted=True))
+    assert (missed, contradicted) == (warning, CONTRADICTED)
+    errors = [
+        _error_of(Attempt("toshiba-xg5", "", replace(fitted, contradicted=each)))
+        for each in (False, True)
+    ]
+    assert errors == [
+        "toshiba-xg5 10.0%",
+        "toshiba-xg5 10.0% (but the rates of steady contradict it)",
+    ]
 
 
 def test_invalid_results_are_refused_with_one_line(

@@ -76,8 +76,27 @@ def test_the_rates_show_a_page_that_is_not_determined_if_the_time_of_a_program_i
     none = np.empty(0)
     solution = Solution(("32 KiB",), none, none, 1.0)
     searched = fitted._Searched(Variant(START), START, SearchSpace((), (pages,)), [solution], [])
-    text, found = fitted._estimates_of(START, [searched], FitInput(()), {}, [], "a fit")
+    text, found, _ = fitted._estimates_of(START, [searched], FitInput(()), {}, [], "a fit")
     is_changed = is_sure == (True, False)
     assert pages.value_in(text) == ("64 KiB" if is_changed else "32 KiB")
     [estimate] = [one for one in found if one.key == PAGE]
     assert (estimate.low, estimate.high) == ("32 KiB", "64 KiB" if is_changed else "32 KiB")
+
+
+@pytest.mark.parametrize(
+    ("is_sure", "by_rates", "expected"),
+    [(True, True, True), (False, True, False), (True, False, False)],
+)
+def test_rates_contradict_only_what_the_other_results_determine(
+    monkeypatch: pytest.MonkeyPatch, is_sure: bool, by_rates: bool, expected: bool
+) -> None:
+    program = Estimate("flash.program", "600 us", "590 us", "610 us", determined=is_sure)
+    wide = replace(program, low="300 us", determined=False)
+    monkeypatch.setattr(fitted, "estimates", lambda *_: [program])
+    monkeypatch.setattr(fitted, "lasting_estimates", lambda *_, **__: [wide] if by_rates else [])
+    none = np.empty(0)
+    searched = fitted._Searched(
+        Variant(START), START, SearchSpace((), ()), [Solution((), none, none, 1.0)], []
+    )
+    *_, contradicted = fitted._estimates_of(START, [searched], FitInput(()), {}, [], "a fit")
+    assert contradicted == expected

@@ -23,8 +23,9 @@ from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit import fitted as fitted_module
 from ssdlab.fit import lasting
 from ssdlab.fit.choices import MultiPlanePage
+from ssdlab.fit.direct_estimates import with_capacity
 from ssdlab.fit.first_guess import guess
-from ssdlab.fit.fitted import Fitted, fit, with_capacity
+from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.lasting import lasting_estimates, page_by_rates
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, with_whole_caches

@@ -18,10 +18,11 @@ from ssdlab.fit.starts import OTHERS, attempts
 INPUT = FitInput()
 
 
-def _fitted(*errors: float, held_out: float = 9.0) -> Any:
+def _fitted(*errors: float, held_out: float = 9.0, contradicted: bool = False) -> Any:
     cell = Cell(("read",), "iops", 100.0)
     checks = [Check("suite", cell, 100.0 * (1 + error), FITTED) for error in errors]
-    return SimpleNamespace(checks=(*checks, Check("suite", cell, held_out * 100, HELD_OUT)))
+    checks.append(Check("suite", cell, held_out * 100, HELD_OUT))
+    return SimpleNamespace(checks=tuple(checks), contradicted=contradicted)
 
 
 def _fit_from(monkeypatch: pytest.MonkeyPatch, results: dict[str, Any]) -> list[str]:
@@ -68,3 +69,19 @@ def test_a_profile_that_cannot_be_fitted_is_left_out_unless_it_is_the_first(
     assert [each.start for each in attempts(first, INPUT, "test")] == [third, first]
     with pytest.raises(UsageError, match="unusable"):
         attempts(second, INPUT, "test")
+
+
+def test_a_fit_that_the_rates_of_steady_contradict_is_not_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second, third = OTHERS
+    contradicted = _fitted(0.01, contradicted=True)
+    results = {first: contradicted, second: _fitted(0.04), third: _fitted(0.0)}
+    tried = _fit_from(monkeypatch, results)
+    assert [each.start for each in attempts(first, INPUT, "test")] == [second, first]
+    assert tried == [first, second]
+    # One that is far better in everything else stays the best.
+    results |= {second: _fitted(0.07), third: _fitted(0.3)}
+    assert [each.start for each in attempts(first, INPUT, "test")] == [first, second, third]
+    results |= {second: _fitted(0.055)}
+    assert [each.start for each in attempts(first, INPUT, "test")] == [second, first, third]

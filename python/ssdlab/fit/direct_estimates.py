@@ -20,7 +20,7 @@ from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, measure_cache, measure_spare
 from ssdlab.fit.parameters import LINK_MAX, Estimate
-from ssdlab.profiles.toml_edit import get_value, remove_table, set_value
+from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
 from ssdlab.units import format_size, parse_duration, parse_size
 
@@ -46,6 +46,37 @@ _WRITE_CACHE_CLASSES: Final = {
     "volatile": {"buffer.power_loss_protection": False, "buffer.honours_flush": True},
     "ignores flush": {"buffer.power_loss_protection": False, "buffer.honours_flush": False},
 }
+
+
+def with_capacity(profile: str, capacity_bytes: int | None, source: str) -> str:
+    """The profile with the capacity that the drive reports, if that is known.
+
+    The spare stays as it is, and the blocks follow from both. They are smaller if a drive of this
+    capacity would have too few of them.
+
+    Raises:
+        TargetError: the start profile makes no twin of this capacity.
+    """
+    if capacity_bytes is None:
+        return profile
+    twin = describe_twin("the start profile", profile)
+    scaled = describe_twin("the start profile", profile, capacity_bytes)
+    smaller = int(twin["superblock_bytes"]) // int(scaled["superblock_bytes"])
+    if smaller > 1:
+        pages = get_value(profile, "flash.pages_per_block") // smaller
+        erase_us = 1e6 * parse_duration(str(get_value(profile, "flash.erase"))) / smaller
+        why = f"blocks of a drive of {format_size(capacity_bytes)}; {source}"
+        changes = {"flash.pages_per_block": pages, "flash.erase": f"{erase_us:.0f} us"}
+        profile = set_values(profile, changes, why)
+    if get_value(profile, "ftl.spare") is None:
+        profile = set_value(profile, "ftl.spare", round(float(twin["spare"]), 4))
+    profile = set_value(profile, "flash.blocks_per_plane", None)
+    is_same = int(twin["capacity_bytes"]) == capacity_bytes
+    value = get_value(profile, "drive.capacity") if is_same else None
+    reported = f"reported by the drive; {source}"
+    return set_value(
+        profile, "drive.capacity", value or f"{capacity_bytes} B", reported, "measured"
+    )
 
 
 def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[Estimate]:

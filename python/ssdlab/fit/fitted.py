@@ -20,6 +20,7 @@ from ssdlab.fit.direct_estimates import (
     enlarge_buffer,
     enlarge_spare,
     initial_estimates,
+    with_capacity,
     with_unknown_unit,
 )
 from ssdlab.fit.first_guess import guess
@@ -42,7 +43,7 @@ from ssdlab.fit.results import FitInput
 from ssdlab.fit.search import Progress, search
 from ssdlab.fit.solving import Solution, candidate_profile, cost_on
 from ssdlab.profiles.toml_edit import get_value, restore_value, set_value, set_values
-from ssdlab.units import format_size, parse_duration, parse_size
+from ssdlab.units import parse_duration, parse_size
 
 UNCHANGED: Final = 0.01
 """If the logarithm of a factor is smaller, the profile's number and source stay unchanged."""
@@ -80,6 +81,8 @@ class Fitted:
     profile: str
     parameters: tuple[Estimate, ...]
     checks: tuple[Check, ...]
+    contradicted: bool = False
+    """Whether the rates of `steady` contradict the time of a program that all else determines."""
 
     @property
     def assumed(self) -> dict[str, Any]:
@@ -131,12 +134,12 @@ def fit(
     near = _near(searched)
     best = near[0]
     direct = _with_cache(direct, best, near)
-    text, parameters = _estimates_of(profile, near, fit_input, direct, kept, source)
+    text, parameters, contradicted = _estimates_of(profile, near, fit_input, direct, kept, source)
     checks = [
         *check_cells(text, objectives, cached=cached),
         *check_findings(text, fit_input.others),
     ]
-    return Fitted(text, tuple(parameters), tuple(checks))
+    return Fitted(text, tuple(parameters), tuple(checks), contradicted)
 
 
 @dataclass(frozen=True)
@@ -188,10 +191,11 @@ def _estimates_of(
     direct: dict[str, Estimate],
     objectives: Sequence[Objective],
     source: str,
-) -> tuple[str, list[Estimate]]:
+) -> tuple[str, list[Estimate], bool]:
     """The fitted profile and its estimates, those without a search corrected with its twin.
 
-    The first of `near` is the best; the intervals include those of the others.
+    Also whether the rates contradict these. The first of `near` is the best; the intervals include
+    those of the others.
     """
     found = near[0]
     space, start, searched = found.space, found.start, found.keys
@@ -220,7 +224,8 @@ def _estimates_of(
         spare=applied.get("ftl.spare"),
         is_known=is_known,
     )
-    applied |= {one.key: one for one in lasting}
+    found_by_rates = {one.key: one for one in lasting}
+    applied |= found_by_rates
     text = apply_estimates(text, list(applied.values()), source)
     applied |= {one.key: one for one in found.by_rates if one.key not in searched}
     parameters = [replace(one, start=get_value(profile, one.key)) for one in applied.values()]
@@ -231,7 +236,8 @@ def _estimates_of(
         for one in intervals
         if one.key not in applied
     ]
-    return text, with_unknown_unit(_with_assumptions(text, parameters, fit_input))
+    contradicted = is_known and "flash.program" in found_by_rates
+    return text, with_unknown_unit(_with_assumptions(text, parameters, fit_input)), contradicted
 
 
 def _checked(
@@ -286,37 +292,6 @@ def _with_cache(
     most = next((one.variant.sizes[-1] for one in near if one.variant.sizes), None)
     kept = {key: one for key, one in direct.items() if not key.startswith("slc.")}
     return kept | {SLC: Estimate(SLC, None, None, most, determined=most is None)}
-
-
-def with_capacity(profile: str, capacity_bytes: int | None, source: str) -> str:
-    """The profile with the capacity that the drive reports, if that is known.
-
-    The spare stays as it is, and the blocks follow from both. They are smaller if a drive of this
-    capacity would have too few of them.
-
-    Raises:
-        TargetError: the start profile makes no twin of this capacity.
-    """
-    if capacity_bytes is None:
-        return profile
-    twin = describe_twin("the start profile", profile)
-    scaled = describe_twin("the start profile", profile, capacity_bytes)
-    smaller = int(twin["superblock_bytes"]) // int(scaled["superblock_bytes"])
-    if smaller > 1:
-        pages = get_value(profile, "flash.pages_per_block") // smaller
-        erase_us = 1e6 * parse_duration(str(get_value(profile, "flash.erase"))) / smaller
-        why = f"blocks of a drive of {format_size(capacity_bytes)}; {source}"
-        changes = {"flash.pages_per_block": pages, "flash.erase": f"{erase_us:.0f} us"}
-        profile = set_values(profile, changes, why)
-    if get_value(profile, "ftl.spare") is None:
-        profile = set_value(profile, "ftl.spare", round(float(twin["spare"]), 4))
-    profile = set_value(profile, "flash.blocks_per_plane", None)
-    is_same = int(twin["capacity_bytes"]) == capacity_bytes
-    value = get_value(profile, "drive.capacity") if is_same else None
-    reported = f"reported by the drive; {source}"
-    return set_value(
-        profile, "drive.capacity", value or f"{capacity_bytes} B", reported, "measured"
-    )
 
 
 def _search(

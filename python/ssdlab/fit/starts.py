@@ -1,7 +1,8 @@
 """A fit that starts again from other profiles if no twin near the first one explains the results.
 
 The search goes downhill from its start profile, and may stay where all twins nearby are worse. Fits
-from unlike profiles rarely stay at the same place.
+from unlike profiles rarely stay at the same place. A twin that explains everything else, but not
+how fast the drive writes in the long run, is such a place, too.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ class Attempt:
         errors = [abs(each.error) for each in self.fitted.checks if each.note == FITTED]
         return sum(errors) / len(errors) if errors else 0.0
 
+    @property
+    def rank(self) -> float:
+        """The error, and `POOR` more if the rates of `steady` contradict the twin."""
+        return self.error + (POOR if self.fitted.contradicted else 0.0)
+
 
 def attempts(
     start: str,
@@ -58,6 +64,6 @@ def attempts(
         except UsageError:
             if not found:
                 raise
-        if found[-1].error <= POOR:
+        if found[-1].error <= POOR and not found[-1].fitted.contradicted:
             break
-    return sorted(found, key=lambda each: each.error)
+    return sorted(found, key=lambda each: each.rank)

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 MISSED: Final = 0.1
 """A fitted value that is off by more than this share is reported."""
+CONTRADICTED: Final = (
+    "in the long run the twin writes at another rate than the drive in steady, by more than 30 %, "
+    "although it explains the other results: page, dies, spare or the time of a program may be "
+    "wrong, even if called determined; try a --start profile of a more similar drive"
+)
 MISSED_NAMED: Final = 3
 _ABSENT: Final = {"slc.size": "none", "flash.independent_plane_reads": "false"}
 """What a number means that the start profile does not have."""
@@ -67,7 +72,8 @@ def fit(
     stripe, spare from steady, buffer and SLC cache from cache, flush time from fsync; channels,
     multi-plane page, link, overheads, tR and tPROG from all. Numbers that the results do not
     determine stay near the start profile, and the fit names those that it took from there. If the
-    twin's mean error is above 5 %, up to three other profiles are tried as a start, too.
+    twin's mean error is above 5 %, or the rates of steady contradict it, up to three other profiles
+    are tried as a start, too.
     """
     from ssdlab.fit.finished import finished_profile
     from ssdlab.fit.results import hold_out as apply_hold_out
@@ -94,13 +100,18 @@ def fit(
     else:
         _print_fit(fitted, out)
         if others:
-            errors = ", ".join(f"{each.start} {each.error:.1%}" for each in (best, *others))
+            errors = ", ".join(_error_of(each) for each in (best, *others))
             console = Console()
             console.print(
                 f"The fit from {start} did not explain the results, so others were tried. Mean "
                 f"errors by start profile: {errors}. The first is the one used.",
                 markup=False,
             )
+
+
+def _error_of(attempt: Attempt) -> str:
+    but = " (but the rates of steady contradict it)" if attempt.fitted.contradicted else ""
+    return f"{attempt.start} {attempt.error:.1%}{but}"
 
 
 def _report_to(listener: Listener) -> Callable[[int, int], None]:
@@ -226,9 +237,10 @@ def _assumed(key: str, value: Any) -> str:
 
 def _warnings(fitted: Fitted) -> list[str]:
     """Values that the twin misses, and a sentence for each number that is not determined."""
-    missed = _missed(fitted)
+    missed = [text for text in (_missed(fitted),) if text]
+    contradicted = [CONTRADICTED] if fitted.contradicted else []
     unknown = [_warning(fitted, each) for each in fitted.parameters if not each.determined]
-    return [missed, *unknown] if missed else unknown
+    return [*missed, *contradicted, *unknown]
 
 
 def _missed(fitted: Fitted) -> str:
