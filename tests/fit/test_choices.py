@@ -6,7 +6,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.fit.choices import Choice, DelayLimit, Dies
+from ssdlab.fit.choices import Choice, DelayLimit, Dies, Protection
 from ssdlab.fit.parameters import (
     BUFFER,
     DIES_MAX,
@@ -213,3 +213,10 @@ def test_a_limit_lies_between_those_that_do_not_fit(
 ) -> None:
     limit = DelayLimit("flash.delay_limit", (None, "500 us", "1 ms", "2 ms", "4 ms"), (0.0,) * 5)
     assert limit.bounds(fitting) == (low, high)
+
+
+def test_timing_does_not_tell_a_protected_cache_from_one_that_ignores_flushes() -> None:
+    protected = Protection("buffer.power_loss_protection", (False, True), (0.0, 0.5))
+    for fitting in ((True,), (False, True), (True, False)):
+        assert protected.bounds(fitting) == (False, True)
+    assert protected.bounds((False,)) == (False, False)

@@ -29,10 +29,17 @@ from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.lasting import lasting_estimates, page_by_rates
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, MIB, with_whole_caches
-from ssdlab.fit.parameters import MULTI_PLANE_PAGES, PAGE, Estimate, search_space
+from ssdlab.fit.parameters import (
+    MULTI_PLANE_PAGES,
+    PAGE,
+    PROTECTED,
+    Estimate,
+    search_space,
+)
 from ssdlab.fit.results import FitInput
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
+from ssdlab.units import parse_duration
 
 UNLIKE = {
     "flash.channels": 4,
@@ -127,6 +134,32 @@ def test_how_long_reads_may_delay_a_program_is_found() -> None:
         delay = found["flash.delay_limit"]
         assert delay.value == limit
         assert (delay.low, delay.high) == (low and f"{low} us", high and f"{high} us")
+
+
+@pytest.mark.parametrize("protected", [True, False])
+def test_whether_flushes_wait_for_flash_is_found_where_fsync_does_not_decide(
+    protected: bool,
+) -> None:
+    """A slow flush without such a wait looked like one with a short program."""
+    start = profiles.load("toshiba-xg5")
+    changes = {"buffer.flush_overhead": "200 us", "buffer.size": "1 MiB"} if protected else {}
+    for profile in (start, set_value(start, PROTECTED, True)):
+        text = set_values(start, changes | {PROTECTED: protected})
+        plan = fsync.Plan(64 * MIB, 0.5, 2, "unknown", 5)
+        flushed = measured(text, "fsync", (fsync, fsync_analysis), plan)
+        findings = {name: one for name, one in flushed.findings.items() if name != "class"}
+        results = FitInput((measured_stripe(text), replace(flushed, findings=findings)))
+        fitted = fit(profile, results, "test")
+        found = {each.key: each for each in fitted.parameters}
+        assert found[PROTECTED].value == protected
+        assert (found[PROTECTED].low, found[PROTECTED].high) == (False, protected)
+        overhead = found["buffer.flush_overhead"]
+        assert _us(overhead.low) <= (200 if protected else 0) <= _us(overhead.high)
+        assert get_value(fitted.profile, PROTECTED) == protected
+
+
+def _us(text: str) -> float:
+    return 1e6 * parse_duration(text)
 
 
 def test_dies_that_keep_the_page_that_they_read_last_are_found() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ssdlab.fit.choices import Channels, Choice, MultiPlanePage
+from ssdlab.fit.choices import Channels, Choice, MultiPlanePage, Protection
 from ssdlab.fit.neighbours import FASTER, Neighbours, best_by
-from ssdlab.fit.parameters import PAGE, Scale, SearchSpace
+from ssdlab.fit.parameters import PAGE, PROTECTED, Scale, SearchSpace
 from ssdlab.fit.solving import Solution
 
 PROFILE = """
@@ -70,6 +70,22 @@ def test_a_flush_that_waits_for_a_longer_program_has_less_overhead_of_its_own(
     found = [start_us * float(np.exp(moved[3])) - 100 for _, moved in steps]
     assert found == pytest.approx([each for each in flush if each is not None])
     assert [float(np.exp(moved[2])) for _, moved in steps] == pytest.approx([2] * len(found))
+
+
+def test_a_flush_that_capacitors_let_end_at_once_has_more_overhead_of_its_own() -> None:
+    profile = f'{PROFILE}[buffer]\nflush_overhead = "200 us"\n'
+    protected = Protection(PROTECTED, (False, True), (0.0, 0.5), absent=False)
+    scales = (*SPACE.scales, Scale("buffer.flush_overhead", 0.01, 100.0, 1.0, offset=100e-6))
+    space = SearchSpace(scales, (*SPACE.choices, protected))
+    neighbours = Neighbours(profile, space, {**NEIGHBOURS.fixed, PROTECTED: False})
+    best = Solution((*BEST.choices, False), np.zeros(4), np.ones(4), 10.0)
+    steps = neighbours.steps(best, [PROTECTED])
+    assert [choices[-1] for choices, _ in steps] == [True, True]
+    found = [300 * float(np.exp(moved[3])) - 100 for _, moved in steps]
+    assert found == pytest.approx([200, 800])  # it does not wait 600 us for a program
+    # With a larger page, it would not wait longer.
+    best = Solution((*BEST.choices, True), np.zeros(4), np.ones(4), 10.0)
+    assert len(neighbours.steps(best, [PAGE])) == 1
 
 
 def _with_unknown_dies() -> tuple[Neighbours, Solution]:

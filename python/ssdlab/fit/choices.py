@@ -98,6 +98,14 @@ class Flag(Choice):
         return self.absent if value is None else value
 
 
+class Protection(Flag):
+    """Whether capacitors protect the write buffer; a drive that ignores flushes is as fast."""
+
+    def bounds(self, fitting: Sequence[Any]) -> tuple[Any, Any]:
+        """Both, unless the drive is known to wait for flash."""
+        return False, True in fitting
+
+
 class MappingUnit(Choice):
     """The mapping unit; memory for the map holds as much of it as before."""
 

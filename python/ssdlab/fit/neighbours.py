@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ssdlab.fit.parameters import CHANNELS, DIES_PER_CHANNEL, PAGE, SearchSpace
+from ssdlab.fit.parameters import CHANNELS, DIES_PER_CHANNEL, PAGE, PROTECTED, SearchSpace
 from ssdlab.fit.solving import Floats, Solution
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
@@ -72,13 +72,14 @@ class Neighbours:
         """The alternatives in one of these choices.
 
         Another number of channels is tried with the same bandwidth of each, and of all together;
-        programs of another length also with the same time of a flush that waits for one.
+        programs of another length, and capacitors, also with the same time of a flush that waits
+        for a program.
         """
         found = []
         for choices in self.alternatives(best, keys):
             moved = self.moved(best, choices)
             found.append((choices, moved))
-            flushed = self._with_same_flush(best.log_factors, moved)
+            flushed = self._with_same_flush(best, choices, moved)
             found += [] if flushed is None else [(choices, flushed)]
             if CHANNELS in self.fixed and CHANNEL in self.keys:
                 was, now = (self._at(one, CHANNELS) for one in (best.choices, choices))
@@ -117,19 +118,32 @@ class Neighbours:
         was, now = (self._row_bytes(one) for one in (best.choices, choices))
         return best.log_factors + np.where(np.isin(self.keys, BY_RATE), np.log(now / was), 0.0)
 
-    def _with_same_flush(self, was: Floats, moved: Floats) -> Floats | None:
+    def _with_same_flush(
+        self, best: Solution, choices: tuple[Any, ...], moved: Floats
+    ) -> Floats | None:
         """The factors with the overhead that keeps the time of a flush, if one does."""
         if not {PROGRAM, FLUSH} <= set(self.keys):
             return None
-        program, flush = (self.space.scales[self.keys.index(key)] for key in (PROGRAM, FLUSH))
         times = [
-            program.mean(self.profile) * np.exp(at[self.keys.index(PROGRAM)]) for at in (was, moved)
+            self._waits(best.choices, best.log_factors),
+            self._waits(choices, moved),
         ]
-        overhead = (flush.mean(self.profile) + flush.offset) * np.exp(was[self.keys.index(FLUSH)])
+        at, flush = self.keys.index(FLUSH), self.space.scales[self.keys.index(FLUSH)]
+        overhead = (flush.mean(self.profile) + flush.offset) * np.exp(best.log_factors[at])
         changed = overhead + times[0] - times[1]
         if times[0] == times[1] or changed < flush.offset:
             return None
         return moved + self._shift(FLUSH, float(np.log(changed / overhead)))
+
+    def _waits(self, choices: tuple[Any, ...], factors: Floats) -> float:
+        """Seconds that a flush waits for a program: none if capacitors protect the buffer."""
+        is_choice = PROTECTED in self.fixed
+        protected = (
+            self._at(choices, PROTECTED) if is_choice else get_value(self.profile, PROTECTED)
+        )
+        at = self.keys.index(PROGRAM)
+        time = self.space.scales[at].mean(self.profile) * float(np.exp(factors[at]))
+        return 0.0 if protected else time
 
     def _row_bytes(self, choices: tuple[Any, ...]) -> int:
         """Bytes that all dies program at once, as far as these depend on the choices."""

@@ -28,6 +28,7 @@ from ssdlab.fit.choices import (
     MappingUnit,
     MultiPlanePage,
     PageTypes,
+    Protection,
 )
 from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.units import parse_duration, parse_size
@@ -59,6 +60,7 @@ DELAY_LIMIT: Final = "flash.delay_limit"
 DELAY_LIMITS: Final = (None, "500 us", "1 ms", "2 ms", "4 ms")
 LIMIT_PENALTY: Final = 4.0
 """Penalty for a limit that the start profile does not have."""
+PROTECTED: Final = "buffer.power_loss_protection"
 DIES_PENALTY: Final = 2.0
 """Penalty for twice or half as many dies as in the start profile."""
 MULTI_PLANE_PAGES: Final = (4, 8, 16, 32, 64, 128)
@@ -324,6 +326,9 @@ def _rule_choices(
             yield _flag(profile, "flash.keeps_page", absent=False)
         yield PageTypes.of_profile(TYPES, profile)
     if "fsync" in experiments:
+        if PROTECTED not in known:
+            protected = _flag(profile, PROTECTED, absent=False)
+            yield Protection(protected.key, protected.values, protected.penalties, absent=False)
         times = SUSPENDS if get_value(profile, "flash.suspend") is None else (None,)
         yield _choice(profile, "flash.suspend", times)
         limit = _choice(profile, DELAY_LIMIT, DELAY_LIMITS)

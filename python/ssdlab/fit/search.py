@@ -19,7 +19,15 @@ from ssdlab.errors import UsageError
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.neighbours import Neighbours, Start, best_by
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import CHANNELS, DELAY_LIMIT, DIES_PER_CHANNEL, PAGE, TYPES, SearchSpace
+from ssdlab.fit.parameters import (
+    CHANNELS,
+    DELAY_LIMIT,
+    DIES_PER_CHANNEL,
+    PAGE,
+    PROTECTED,
+    TYPES,
+    SearchSpace,
+)
 from ssdlab.fit.solving import Floats, Solution, Task, solve_all
 from ssdlab.profiles.toml_edit import values_only
 
@@ -39,7 +47,7 @@ SHOW_DIES: Final = ("split", "stripe")
 """Experiments that rank dies and channels, if `stripe` does not report them."""
 MODE: Final = "slc.mode"
 SUSPEND: Final = "flash.suspend"
-RULES: Final = (MODE, "ftl.mapping_unit", SUSPEND)
+RULES: Final = (MODE, "ftl.mapping_unit", SUSPEND, PROTECTED)
 """Choices that the grid does not show, and that all other numbers depend on."""
 NOT_IN_GRID: Final = (
     *RULES,
