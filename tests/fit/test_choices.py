@@ -11,6 +11,7 @@ from ssdlab.fit.parameters import (
     BUFFER,
     DIES_MAX,
     PAGE,
+    PROTECTED,
     TYPES,
     SearchSpace,
     search_space,
@@ -220,3 +221,14 @@ def test_timing_does_not_tell_a_protected_cache_from_one_that_ignores_flushes() 
     for fitting in ((True,), (False, True), (True, False)):
         assert protected.bounds(fitting) == (False, True)
     assert protected.bounds((False,)) == (False, False)
+
+
+def test_the_protection_is_searched_only_if_it_is_not_known() -> None:
+    start = profiles.load("toshiba-xg5")
+    for experiment, known, searched in (
+        ("fsync", (), True),
+        ("fsync", (PROTECTED,), False),
+        ("split", (), False),
+    ):
+        space = search_space(start, [experiment], known)
+        assert (PROTECTED in {choice.key for choice in space.choices}) == searched
