@@ -147,7 +147,7 @@ def test_without_room_only_the_doctor_runs_and_the_lights_say_why(
     assert checkup.doctor is not None
     speed = next(light for light in lights(checkup) if light.code == "speed")
     assert speed.colour == "grey"
-    assert "only 3 MiB may be used, because 5 % stay free (at least 1, at most 8 GiB)" in speed.says
+    assert "only 3 MiB may be used, because 5 % of the file system, at least 1 GiB" in speed.says
     assert speed.next == "", "no other command would help"
     assert (
         "at most 3 MiB, which are removed, because 5.003 GiB are free and 5 GiB must stay free"

@@ -29,7 +29,7 @@ def test_a_test_file_is_no_larger_than_the_room(name: str) -> None:
     assert getattr(chosen, "size", None) == 20 * MIB
     refused = choose(name, HERE, Sizing(15 * MIB, SATA, 100.0))
     assert refused.parameters is None
-    free = "5 % stay free (at least 1, at most 8 GiB)"
+    free = "5 % of the file system, at least 1 GiB and at most 8 GiB, must stay free"
     assert f"only 15 MiB may be used, because {free}" in refused.why_not
 
 

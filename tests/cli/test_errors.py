@@ -151,7 +151,7 @@ def test_a_read_only_a_full_and_a_small_file_system_are_refused(
     read_only, small = make_filesystem("ext4", 64), make_filesystem("ext4", 64)
     subprocess.run(["mount", "-o", "remount,ro", read_only], check=True)
     assert "is mounted read-only" in refused("run", "aging", read_only, "--size", "16MiB")
-    room = "must stay free (5 %, at least 1 and at most 8 GiB)"
+    room = "must stay free (5 % of the file system, at least 1 GiB and at most 8 GiB)"
     assert room in refused("run", "aging", small, "--size", "16MiB")
     free = os.statvfs(small).f_bfree
     with (small / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):

@@ -11,6 +11,8 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
+from ssdlab.errors import UsageError
+from ssdlab.fit import search as search_module
 from ssdlab.fit import solving
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
 from ssdlab.fit.choices import Choice
@@ -173,6 +175,16 @@ def test_without_steps_a_candidate_costs_what_a_small_step_would_reach(
     [solution] = solve_all([task], lambda _done: None)
     assert solution.cost == pytest.approx(9.0 + 1.0)
     assert solution.log_factors.tolist() == [0.0]
+
+
+def test_a_search_in_which_no_candidate_is_a_valid_twin_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search_module, "solve_all", lambda *_: [])
+    start = profiles.load("toshiba-xg5")
+    space = search_space(start, ["split"])
+    with pytest.raises(UsageError, match="no candidate is a valid twin; run `ssdlab twin check`"):
+        search_module.search(start, [], space, lambda *_: None)
 
 
 def test_a_solution_is_found_among_others_with_the_same_choices() -> None:

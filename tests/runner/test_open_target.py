@@ -238,7 +238,9 @@ def test_a_directory_without_write_or_read_permission_is_refused(
 def test_the_reserved_free_space_is_kept(make_filesystem: Callable[..., Path]) -> None:
     small, roomy = make_filesystem("ext4", 256), make_filesystem("ext4", ROOMY_MIB)
     message = _refusal(small)
-    assert "1 GiB must stay free (5 %, at least 1 and at most 8 GiB)" in message
+    assert (
+        "1 GiB must stay free (5 % of the file system, at least 1 GiB and at most 8 GiB)" in message
+    )
     assert "--size" not in message.split(";")[1]
     message = _refusal(roomy, 2 << 30)
     most = int(message.split("give a --size of at most ")[1].split(" MiB, or another")[0])

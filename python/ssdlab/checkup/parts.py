@@ -14,6 +14,7 @@ from ssdlab.experiments import Aging, Cache, Fsync, Suite, Trim
 from ssdlab.experiments.aging.measure import plan as plan_aging
 from ssdlab.runner.parameters import Parameters
 from ssdlab.runner.progress import NOMINAL
+from ssdlab.storage_stack.space import KEPT_RULE
 from ssdlab.target import Target, Twin
 from ssdlab.units import format_duration, format_size
 
@@ -72,8 +73,8 @@ def choose(name: str, target: Target, sizing: Sizing) -> Choice:
     if sizing.room_bytes < least:
         return Choice(
             None,
-            f"only {format_size(sizing.room_bytes)} may be used, because 5 % stay free (at least "
-            f"1, at most 8 GiB), and {name} needs {format_size(least)}",
+            f"only {format_size(sizing.room_bytes)} may be used, because {KEPT_RULE}, must "
+            f"stay free, and {name} needs {format_size(least)}",
         )
     size = min(USUAL_SIZES[name], sizing.room_bytes // MIB * MIB)
     if name == "trim":

@@ -225,6 +225,8 @@ class _Search:
         In each branch, single choices are changed for as long as that helps.
         """
         branches = best_by(starts, self._places(BRANCHING))
+        if not branches:
+            return []
         solved, tried = list(branches), list[Solution]()
         exchanged: set[tuple[Any, ...]] = set()
         for _ in range(SWEEPS_MAX):
@@ -243,7 +245,7 @@ class _Search:
             last, branches = branches, best_by([*branches, *found], self._places(BRANCHING))
             if branches == last:
                 break
-        return self._polished(branches[0], [*solved, *tried]) if branches else []
+        return self._polished(branches[0], [*solved, *tried])
 
     def _sweep(
         self, branch: Solution, branches: Sequence[Solution]
@@ -316,7 +318,7 @@ class _Search:
         return found
 
     def _limited(self, best: Solution) -> Solution | None:
-        """The best with another of the last choices, if it has a lower cost."""
+        """The best with another limit for suspended programs, if its cost is lower."""
         by_key = dict(zip(self.fixed, best.choices, strict=True))
         combinations = self.space.combinations((SUSPEND, *LAST), by_key)
         tasks = [(one, best.log_factors) for one in combinations]

@@ -37,7 +37,7 @@ from ssdlab.storage_stack.layers import (
     layers_under,
 )
 from ssdlab.storage_stack.mounts import Mount, mount_of
-from ssdlab.storage_stack.space import room_for, space_on
+from ssdlab.storage_stack.space import KEPT_RULE, room_for, space_on
 from ssdlab.target import (
     NO_CONSENT,
     Consent,
@@ -369,7 +369,7 @@ def _require_room(directory: Path, options: TargetOptions) -> None:
     smaller = at_most if usable >= SIZE_LEAST else ""
     raise TargetError(
         f"{directory} has {format_size(space.free_bytes)} free and "
-        f"{format_size(space.kept_bytes)} must stay free (5 %, at least 1 and at most 8 GiB), so a "
+        f"{format_size(space.kept_bytes)} must stay free ({KEPT_RULE}), so a "
         f"test of {format_size(size_bytes)} has no room; give {_smaller(options)}{smaller}another "
         "directory"
     )

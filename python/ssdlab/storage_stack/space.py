@@ -12,6 +12,8 @@ from ssdlab.errors import TargetError
 KEPT_PERCENT: Final = 5
 KEPT_LEAST: Final = 1 << 30
 KEPT_MOST: Final = 8 << 30
+KEPT_RULE: Final = "5 % of the file system, at least 1 GiB and at most 8 GiB"
+"""What a test leaves free, for messages."""
 
 
 @dataclass(frozen=True, slots=True)

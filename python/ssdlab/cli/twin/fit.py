@@ -237,10 +237,12 @@ def _assumed(key: str, value: Any) -> str:
 
 def _warnings(fitted: Fitted) -> list[str]:
     """Values that the twin misses, and a sentence for each number that is not determined."""
-    missed = [text for text in (_missed(fitted),) if text]
-    contradicted = [CONTRADICTED] if fitted.contradicted else []
+    missed = _missed(fitted)
+    found = [missed] if missed else []
+    if fitted.contradicted:
+        found.append(CONTRADICTED)
     unknown = [_warning(fitted, each) for each in fitted.parameters if not each.determined]
-    return [*missed, *contradicted, *unknown]
+    return [*found, *unknown]
 
 
 def _missed(fitted: Fitted) -> str:

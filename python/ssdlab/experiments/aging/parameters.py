@@ -13,8 +13,8 @@ class Aging(Parameters):
     """Do random writes slow this drive's sequential reads, and does idle time restore them?
 
     Writes a file sequentially and reads it, overwrites it at random by growing amounts, and reads
-    it again after each amount. In a directory 5 % (at least 1, at most 8 GiB) stay free, and the
-    file is always removed.
+    it again after each amount. In a directory, 5 % of the file system stays free (at
+    least 1 GiB, at most 8 GiB), and the file is always removed.
     """
 
     example: ClassVar = "aging twin:toshiba-xg5 /mnt/data --size 1GiB --quick"
