@@ -38,7 +38,11 @@ GOALS: Final = ("dies", "chunk", "spare", "tR")
 RECOVERED, UNDETERMINED, WRONG = "recovered", "undetermined", "wrong"
 _TIMES: Final = ("flash.read", "flash.program", "slc.read", "slc.program")
 _OVERHEADS: Final = ("link.read_overhead", "link.write_overhead", "buffer.flush_overhead")
-FLAGS: Final = {"flash.cache_register": True, "flash.keeps_page": False}
+FLAGS: Final = {
+    "flash.cache_register": True,
+    "flash.keeps_page": False,
+    "flash.independent_plane_reads": False,
+}
 """What a profile that does not have them means."""
 _SHARES: Final = ("slc.size", "ftl.map_cache")
 _RATES: Final = ("link.bandwidth", "flash.channel_bandwidth")

@@ -15,8 +15,7 @@ from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.cli.twin.fit import CONTRADICTED, _error_of, _report_to, _warnings
 from ssdlab.fit.checks import FITTED, HELD_OUT, Check
-from ssdlab.fit.finished import finished_profile
-from ssdlab.fit.fitted import Fitted
+from ssdlab.fit.fitted import Fitted, finished_profile
 from ssdlab.fit.parameters import Estimate
 from ssdlab.fit.starts import Attempt
 from ssdlab.profiles.toml_edit import list_values

@@ -11,7 +11,6 @@ import pytest
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.device import describe_twin
-from ssdlab.fit.cache_variants import Variant, variants
 from ssdlab.fit.checks import FITTED
 from ssdlab.fit.direct_estimates import initial_estimates
 from ssdlab.fit.fitted import fit
@@ -20,6 +19,7 @@ from ssdlab.fit.objective import CAPACITY, MIB, experiment_objective
 from ssdlab.fit.parameters import Estimate, SearchSpace, experiments_for
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.solving import Solution
+from ssdlab.fit.variants import Variant, cache_variants
 from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.records import Finding
 
@@ -36,7 +36,7 @@ def _cache(slc: Finding) -> Measurement:
 
 def _variants(start: str, slc: Finding) -> list[Variant]:
     text, results = profiles.load(start), [_cache(slc)]
-    return variants(text, {one.key: one for one in initial_estimates(text, results)}, results)
+    return cache_variants(text, {one.key: one for one in initial_estimates(text, results)}, results)
 
 
 @pytest.mark.parametrize("start", [BARE, CACHED])
@@ -95,7 +95,7 @@ def test_the_variant_that_explains_the_results_is_taken(
         cost = bare if get_value(text, "slc.size") is None else cached
         return [Solution(choices, zeros, zeros + 0.01, cost)]
 
-    monkeypatch.setattr("ssdlab.fit.fitted.search", search)
+    monkeypatch.setattr("ssdlab.fit.searched.search", search)
     cell = Cell(("random 4k", "read"), "mean", 50.0, unit="MiB/s")
     suite = Measurement("suite", "box", "box", (cell,), parameters={"size_mib": 16, "step_s": 0.1})
     fitted = fit(profiles.load(BARE), FitInput((suite, _cache(UNKNOWN))), "test")
@@ -149,7 +149,7 @@ def test_the_fresh_rate_is_neither_fitted_nor_compared_if_there_may_be_a_cache(
         choices = tuple(choice.value_in(text) for choice in space.choices)
         return [Solution(choices, zeros, zeros + 0.01, 1.0)]
 
-    monkeypatch.setattr("ssdlab.fit.fitted.search", search)
+    monkeypatch.setattr("ssdlab.fit.searched.search", search)
     steady = Measurement(
         "steady", "box", "box", findings={"fresh_iops": Finding(6e4, "", None, None, "")}
     )

@@ -9,7 +9,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.fit import fitted
-from ssdlab.fit.cache_variants import Variant
+from ssdlab.fit import searched as searched_module
 from ssdlab.fit.choices import MultiPlanePage, PageTypes
 from ssdlab.fit.intervals import POOR_FIT
 from ssdlab.fit.parameters import (
@@ -22,7 +22,9 @@ from ssdlab.fit.parameters import (
     SearchSpace,
 )
 from ssdlab.fit.results import FitInput
+from ssdlab.fit.searched import Searched
 from ssdlab.fit.solving import Solution
+from ssdlab.fit.variants import Variant
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 START = set_value(profiles.load("toshiba-xg5"), "flash.read", ["40 us", "60 us"])
@@ -70,12 +72,12 @@ def test_the_rates_show_a_page_that_is_not_determined_if_the_time_of_a_program_i
     program = Estimate("flash.program", "600 us", "590 us", "610 us", determined=is_sure[0])
     page = Estimate(PAGE, "32 KiB", "32 KiB", "32 KiB", determined=is_sure[1])
     larger = replace(page, value="64 KiB", high="64 KiB")
-    monkeypatch.setattr(fitted, "estimates", lambda *_: [program, page])
+    monkeypatch.setattr(searched_module, "estimates", lambda *_: [program, page])
     monkeypatch.setattr(fitted, "page_by_rates", lambda *_, **__: larger)
     monkeypatch.setattr(fitted, "lasting_estimates", lambda *_, **__: [])
     none = np.empty(0)
     solution = Solution(("32 KiB",), none, none, 1.0)
-    searched = fitted._Searched(Variant(START), START, SearchSpace((), (pages,)), [solution], [])
+    searched = Searched(Variant(START), SearchSpace((), (pages,)), [solution], [])
     text, found, _ = fitted._estimates_of(START, [searched], FitInput(()), {}, [], "a fit")
     is_changed = is_sure == (True, False)
     assert pages.value_in(text) == ("64 KiB" if is_changed else "32 KiB")
@@ -92,11 +94,9 @@ def test_rates_contradict_only_what_the_other_results_determine(
 ) -> None:
     program = Estimate("flash.program", "600 us", "590 us", "610 us", determined=is_sure)
     wide = replace(program, low="300 us", determined=False)
-    monkeypatch.setattr(fitted, "estimates", lambda *_: [program])
+    monkeypatch.setattr(searched_module, "estimates", lambda *_: [program])
     monkeypatch.setattr(fitted, "lasting_estimates", lambda *_, **__: [wide] if by_rates else [])
     none = np.empty(0)
-    searched = fitted._Searched(
-        Variant(START), START, SearchSpace((), ()), [Solution((), none, none, 1.0)], []
-    )
+    searched = Searched(Variant(START), SearchSpace((), ()), [Solution((), none, none, 1.0)], [])
     *_, contradicted = fitted._estimates_of(START, [searched], FitInput(()), {}, [], "a fit")
     assert contradicted == expected

@@ -50,7 +50,7 @@ def _fit(
     def narrow(*_: object) -> SearchSpace:
         return SearchSpace(wide.scales, (PORTIONS, COUNTS))
 
-    monkeypatch.setattr("ssdlab.fit.fitted.search_space", narrow)
+    monkeypatch.setattr("ssdlab.fit.searched.search_space", narrow)
     return fit(start, FitInput(row=row, kept_row=kept or row), "test")
 
 

@@ -18,11 +18,13 @@ from ssdlab.fit.starts import OTHERS, attempts
 INPUT = FitInput()
 
 
-def _fitted(*errors: float, held_out: float = 9.0, contradicted: bool = False) -> Any:
+def _fitted(
+    *errors: float, held_out: float = 9.0, contradicted: bool = False, excess: float = 2.0
+) -> Any:
     cell = Cell(("read",), "iops", 100.0)
     checks = [Check("suite", cell, 100.0 * (1 + error), FITTED) for error in errors]
     checks.append(Check("suite", cell, held_out * 100, HELD_OUT))
-    return SimpleNamespace(checks=tuple(checks), contradicted=contradicted)
+    return SimpleNamespace(checks=tuple(checks), contradicted=contradicted, excess=excess)
 
 
 def _fit_from(monkeypatch: pytest.MonkeyPatch, results: dict[str, Any]) -> list[str]:
@@ -58,6 +60,17 @@ def test_others_are_tried_until_one_explains_the_results(monkeypatch: pytest.Mon
     results[first] = _fitted(0.04)
     assert [each.start for each in attempts(second, INPUT, "test")] == [first, second]
     assert tried == [second, first]
+
+
+@pytest.mark.parametrize(("excess", "is_contradicted"), [(1.0, False), (1.2, False), (1.0, True)])
+def test_results_that_scatter_as_much_need_no_other_start(
+    monkeypatch: pytest.MonkeyPatch, excess: float, is_contradicted: bool
+) -> None:
+    first, second, third = OTHERS
+    noisy = _fitted(0.08, excess=excess, contradicted=is_contradicted)
+    tried = _fit_from(monkeypatch, {first: noisy, second: _fitted(0.5), third: _fitted(0.5)})
+    attempts(first, INPUT, "test")
+    assert tried == ([first] if excess == 1.0 and not is_contradicted else list(OTHERS))
 
 
 def test_a_profile_that_cannot_be_fitted_is_left_out_unless_it_is_the_first(

@@ -131,7 +131,8 @@ class Channels(Choice):
 class MultiPlanePage(Choice):
     """Sizes of a page in all planes of a die, as text: only this product matters to the model.
 
-    The number of planes stays as in the start profile if it divides the size.
+    The number of planes stays as in the start profile if it divides the size, or if they read
+    independently.
     """
 
     @classmethod
@@ -146,7 +147,8 @@ class MultiPlanePage(Choice):
         """Planes and page."""
         size, unit = parse_size(value), _LARGEST_UNIT
         planes = get_value(profile, "flash.planes") or 1
-        if size % (planes * unit):
+        is_divided = get_value(profile, "flash.independent_plane_reads")
+        if size % (planes * unit) and not is_divided:
             planes = 1
         return {"flash.planes": planes, "flash.page": f"{size // planes // KIB} KiB"}
 

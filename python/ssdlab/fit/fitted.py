@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,8 +10,6 @@ import numpy as np
 
 from ssdlab.device import describe_twin
 from ssdlab.errors import UsageError
-from ssdlab.fit import iocost
-from ssdlab.fit.cache_variants import Variant, variants
 from ssdlab.fit.checks import Check, check_cells, check_findings, is_left_out, objectives_of
 from ssdlab.fit.direct_estimates import (
     SLC,
@@ -23,8 +21,7 @@ from ssdlab.fit.direct_estimates import (
     with_capacity,
     with_unknown_unit,
 )
-from ssdlab.fit.first_guess import guess
-from ssdlab.fit.intervals import DETERMINED_RATIO, POOR_FIT, drop_of, estimates
+from ssdlab.fit.intervals import DETERMINED_RATIO, POOR_FIT, drop_of
 from ssdlab.fit.lasting import lasting_estimates, page_by_rates
 from ssdlab.fit.objective import Floats, Objective
 from ssdlab.fit.parameters import (
@@ -36,13 +33,30 @@ from ssdlab.fit.parameters import (
     Estimate,
     SearchSpace,
     number_of_dies,
-    search_space,
     within_overheads,
 )
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.search import Progress, search
+from ssdlab.fit.search import Progress
+from ssdlab.fit.searched import (
+    Searched,
+    intervals_of,
+    nearest,
+    search_variant,
+    shows_planes,
+    with_independent_planes,
+    with_planes,
+)
 from ssdlab.fit.solving import Solution, candidate_profile, cost_on
-from ssdlab.profiles.toml_edit import get_value, restore_value, set_value, set_values
+from ssdlab.fit.variants import cache_variants
+from ssdlab.profiles.toml_edit import (
+    get_value,
+    list_values,
+    mark_inherited,
+    replace_heading,
+    restore_value,
+    set_value,
+    set_values,
+)
 from ssdlab.units import parse_duration, parse_size
 
 UNCHANGED: Final = 0.01
@@ -70,6 +84,11 @@ DEPENDS_ON: Final = {
 }
 """Assumed numbers that decide the value of another: the rate of writing shows only the time of a
 program divided by its size. Reads of single units show tR whatever the chunk."""
+_KEYS_OF: Final = {
+    DIES: ("flash.dies_per_channel",),
+    PAGE: ("flash.planes", "flash.page"),
+}
+"""The profile's keys of estimates that are products of several keys."""
 SINGLE_UNITS: Final = frozenset({"stripe", "suite", "fsync", "workload"})
 """Experiments that read single units."""
 
@@ -83,6 +102,8 @@ class Fitted:
     checks: tuple[Check, ...]
     contradicted: bool = False
     """Whether the rates of `steady` contradict the time of a program that all else determines."""
+    excess: float = np.inf
+    """Chi squared per degree of freedom, at least 1: 1 if the results scatter as much."""
 
     @property
     def assumed(self) -> dict[str, Any]:
@@ -125,68 +146,34 @@ def fit(
             f"a twin has none of these results ({', '.join(fit_input.experiments)}); give rows or "
             "findings under the names that `ssdlab run --json` prints"
         )
-    starts = variants(start, direct, fit_input.fitted_others)
+    starts = cache_variants(start, direct, fit_input.fitted_others)
     if "ftl.spare" not in direct:
         starts = [replace(one, start=enlarge_spare(one.start, source)) for one in starts]
     cached = any(get_value(one.start, SLC) is not None for one in starts)
     kept = [_without_left_out(one, cached=cached) for _, one in objectives if one.cells]
-    searched = [_search(variant, kept, fit_input, direct, source, progress) for variant in starts]
-    near = _near(searched)
+    searched = [
+        search_variant(variant, kept, fit_input, direct, source, progress) for variant in starts
+    ]
+    planes_tried = shows_planes(direct, fit_input)
+    if planes_tried:
+        best = nearest(searched)[0]
+        searched += with_independent_planes(best, kept, fit_input, direct, source, progress)
+    near = nearest(searched)
     best = near[0]
     direct = _with_cache(direct, best, near)
     text, parameters, contradicted = _estimates_of(profile, near, fit_input, direct, kept, source)
+    if planes_tried:
+        parameters = with_planes(parameters, near)
     checks = [
         *check_cells(text, objectives, cached=cached),
         *check_findings(text, fit_input.others),
     ]
-    return Fitted(text, tuple(parameters), tuple(checks), contradicted)
-
-
-@dataclass(frozen=True)
-class _Searched:
-    """What the search found from one start profile, and what the fit of rates changed before."""
-
-    variant: Variant
-    start: str
-    space: SearchSpace
-    solutions: list[Solution]
-    by_rates: list[Estimate]
-
-    @property
-    def cost(self) -> float:
-        """That of the best solution."""
-        return self.solutions[0].cost
-
-    @property
-    def shapes(self) -> dict[str, Any]:
-        """What the choices of the best solution set, before the factors."""
-        changes: dict[str, Any] = {}
-        pairs = zip(self.space.choices, self.solutions[0].choices, strict=True)
-        for choice, value in pairs:
-            changes |= choice.changes(self.start, value)
-        return changes
-
-    @property
-    def keys(self) -> set[str]:
-        """The keys that were searched for."""
-        scales, choices = self.space.scales, self.space.choices
-        return {scale.key for scale in scales} | {choice.key for choice in choices}
-
-
-def _near(searched: Sequence[_Searched]) -> list[_Searched]:
-    """The variants within the interval, the best first.
-
-    If one of them has no SLC cache, it is the best: the results do not require a cache.
-    """
-    least = min(searched, key=lambda one: one.cost)
-    limit = least.cost + drop_of(least.solutions[0])
-    near = [one for one in searched if one.cost <= limit]
-    return sorted(near, key=lambda one: (one.variant.has_cache is True, one.cost))
+    return Fitted(text, tuple(parameters), tuple(checks), contradicted, best.solutions[0].excess)
 
 
 def _estimates_of(
     profile: str,
-    near: Sequence[_Searched],
+    near: Sequence[Searched],
     fit_input: FitInput,
     direct: dict[str, Estimate],
     objectives: Sequence[Objective],
@@ -206,7 +193,7 @@ def _estimates_of(
         searched.add(DIES_PER_CHANNEL)
     applied = {key: one for key, one in direct.items() if key not in searched}
     text = apply_estimates(text, list(applied.values()), source)
-    intervals = [_with_page_types(text, one) for one in _intervals(near)]
+    intervals = [_with_page_types(text, one) for one in intervals_of(near)]
     is_known = any(one.key == "flash.program" and one.determined for one in intervals)
     excess = found.solutions[0].excess
     unsure = [one for one in intervals if one.key == PAGE and not one.determined]
@@ -230,7 +217,9 @@ def _estimates_of(
     applied |= {one.key: one for one in found.by_rates if one.key not in searched}
     parameters = [replace(one, start=get_value(profile, one.key)) for one in applied.values()]
     if CHANNELS in searched and DIES_PER_CHANNEL in direct:
-        parameters.append(_all_dies(profile, start))
+        # Those of a regular stripe, whatever the number of channels.
+        was, dies = (number_of_dies(each) for each in (profile, start))
+        parameters.append(Estimate(DIES, dies, dies, dies, start=was))
     parameters += [
         replace(_with_units(found, text, one), start=_value_in(profile, space, one.key))
         for one in intervals
@@ -262,29 +251,8 @@ def _checked(
     return replace(corrected, value=known, low=low, high=high)
 
 
-def _intervals(near: Sequence[_Searched]) -> Iterator[Estimate]:
-    """The estimates of the best search, with intervals that include those of the others."""
-    best, *others = near
-    scales = {scale.key: scale for scale in best.space.scales}
-    for estimate in estimates(best.space, best.solutions):
-        low, high, determined = estimate.low, estimate.high, estimate.determined
-        for other in others:
-            for one in estimates(other.space, other.solutions):
-                if one.key != estimate.key:
-                    continue
-                if one.key not in scales:
-                    determined &= (one.low, one.high) == (low, high)
-                    continue
-                scale = scales[one.key]
-                there, here = (scale.mean(each.start) + scale.offset for each in (other, best))
-                ratio = there / here
-                low, high = min(low, ratio * one.low), max(high, ratio * one.high)
-                determined &= high <= DETERMINED_RATIO * low
-        yield replace(estimate, low=low, high=high, determined=determined)
-
-
 def _with_cache(
-    direct: dict[str, Estimate], best: _Searched, near: Sequence[_Searched]
+    direct: dict[str, Estimate], best: Searched, near: Sequence[Searched]
 ) -> dict[str, Estimate]:
     """The direct estimates, with no SLC cache if the results are explained best without one."""
     if best.variant.has_cache is not False:
@@ -294,55 +262,10 @@ def _with_cache(
     return kept | {SLC: Estimate(SLC, None, None, most, determined=most is None)}
 
 
-def _search(
-    variant: Variant,
-    objectives: Sequence[Objective],
-    fit_input: FitInput,
-    direct: Mapping[str, Estimate],
-    source: str,
-    progress: Progress,
-) -> _Searched:
-    """The solutions of a variant; one without any change if there is nothing to search for."""
-    start, sizes = variant.start, variant.sizes
-    experiments = [name for name in fit_input.experiments if name != iocost.NAME]
-    buffer = direct.get(BUFFER)
-    buffer_sizes = None if buffer is None or buffer.determined else (buffer.low, buffer.high)
-    known = set(direct) if buffer_sizes is None else set(direct) - {BUFFER}
-    space = search_space(start, experiments, known, sizes, buffer_sizes)
-    start = guess(start, fit_input.fitted_others, space, source)
-    start, by_rates = _fit_rates(start, fit_input, known, source)
-    space = search_space(start, experiments, known, sizes, buffer_sizes)
-    if not space.scales and not space.choices:
-        nothing = [Solution((), np.empty(0), np.empty(0), 0.0)]
-        return _Searched(variant, start, space, nothing, by_rates)
-    solutions = search(start, objectives, space, progress)
-    return _Searched(variant, start, space, solutions, by_rates)
-
-
 def _without_left_out(objective: Objective, *, cached: bool) -> Objective:
     """The objective with the values that the fit uses; `cached`: there may be an SLC cache."""
     left_out = [is_left_out(objective, objective, cell, cached=cached) for cell in objective.cells]
     return objective.select(~np.array(left_out, dtype=np.bool_))
-
-
-def _fit_rates(
-    text: str, fit_input: FitInput, known: Collection[str], source: str
-) -> tuple[str, list[Estimate]]:
-    """The profile fitted to iocost's numbers, if there are any, and what that fit changed.
-
-    The search starts there if there are other results, too. `known` numbers stay.
-    """
-    wanted = {
-        str(cell.case[0]): cell.value
-        for results in fit_input.fitted_others
-        if results.experiment == iocost.NAME
-        for cell in results.cells
-    }
-    if not wanted:
-        return text, []
-    names = ", ".join(iocost.used(wanted))
-    rates = iocost.RatesFit(text, wanted, f"{source}: {names}", known)
-    return rates.run(), rates.estimates()
 
 
 def _with_page_types(text: str, estimate: Estimate) -> Estimate:
@@ -382,12 +305,6 @@ def _with_assumptions(
     ]
 
 
-def _all_dies(profile: str, start: str) -> Estimate:
-    """The dies of a regular stripe, whatever the number of channels."""
-    was, count = (number_of_dies(text) for text in (profile, start))
-    return Estimate(DIES, count, count, count, start=was)
-
-
 def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source: str) -> str:
     """The profile with the numbers that the fit changed; all others keep their source."""
     text = candidate_profile(profile, space, solution, source)
@@ -406,7 +323,7 @@ def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source
     return set_values(text, within_overheads(text, {}), source)
 
 
-def _with_units(found: _Searched, text: str, estimate: Estimate) -> Estimate:
+def _with_units(found: Searched, text: str, estimate: Estimate) -> Estimate:
     key, low, high = estimate.key, estimate.low, estimate.high
     space = found.space
     scale = next((scale for scale in space.scales if scale.key == key), None)
@@ -422,3 +339,29 @@ def _value_in(profile: str, space: SearchSpace, key: str) -> Any:
         return number_of_dies(profile)
     choice = next((choice for choice in space.choices if choice.key == key), None)
     return get_value(profile, key) if choice is None else choice.value_in(profile)
+
+
+def finished_profile(fitted: Fitted, drive: str, source: str, start: str, start_name: str) -> str:
+    """The fitted profile under the drive's own name; `start` is the text of its start profile.
+
+    A value that the fit determined is "fitted", even if it is that of the start profile; all
+    others that are those of the start profile are "inherited".
+    """
+    profile = set_values(fitted.profile, dict(_confirmed(fitted, start)), source)
+    profile = mark_inherited(profile, start, start_name)
+    heading = (
+        f"{drive}: {source}, from the profile {start_name}.\n"
+        'kind: "fitted" values are results of this fit. "inherited" values are those of that '
+        "profile:\nno result determined them, and they may be wrong for this drive."
+    )
+    return replace_heading(set_value(profile, "drive.model", drive), heading)
+
+
+def _confirmed(fitted: Fitted, start: str) -> Iterator[tuple[str, object]]:
+    """Keys and values of the start profile that the results determine."""
+    entries = {entry["key"]: entry for entry in list_values(fitted.profile)}
+    before = {entry["key"]: entry for entry in list_values(start)}
+    for estimate in fitted.parameters:
+        for key in _KEYS_OF.get(estimate.key, (estimate.key,)):
+            if estimate.determined and key in entries and entries[key] == before.get(key):
+                yield key, entries[key]["value"]

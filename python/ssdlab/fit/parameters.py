@@ -67,6 +67,7 @@ MULTI_PLANE_PAGES: Final = (4, 8, 16, 32, 64, 128)
 """Sizes in KiB of a page in all planes of a die that are tried."""
 DIES_MAX: Final = 128
 CHANNELS: Final = "flash.channels"
+INDEPENDENT: Final = "flash.independent_plane_reads"
 DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
 _CHANNEL_COUNTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 
@@ -320,7 +321,7 @@ def _rule_choices(
         yield MappingUnit(unit.key, unit.values, unit.penalties)
     if "split" in experiments:
         yield _choice(profile, "ftl.read_ahead", READ_AHEAD_SIZES)
-        if not get_value(profile, "flash.independent_plane_reads"):
+        if not get_value(profile, INDEPENDENT):
             yield _flag(profile, "flash.cache_register", absent=True)
         if get_value(profile, "ftl.placement") != "packed":  # which requires it
             yield _flag(profile, "flash.keeps_page", absent=False)

@@ -38,9 +38,9 @@ FINE_ROUNDS: Final = 6
 """Least-squares iterations: rough for all combinations, fine for the promising ones."""
 OF_ROW: Final = ("ftl.read_portion", "ftl.read_portions")
 """Choices that only an ageing row depends on."""
-LAST: Final = (DELAY_LIMIT,)
-"""Choices that are tried only at the starts and at the end of a search: few drives have them, and
-on the way they can make up for the errors of others."""
+AT_STARTS: Final = (DELAY_LIMIT,)
+"""Choices that are tried only at the starts of a search: few drives have them, and on the way they
+can make up for the errors of others."""
 FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
 SHOW_DIES: Final = ("split", "stripe")
@@ -126,7 +126,7 @@ class _Search:
         self.swept = set[Solution]()
         zeros = np.zeros(len(space.scales))
         self.fixed = {choice.key: choice.value_in(profile) for choice in space.choices}
-        self.outer = [key for key in self.fixed if key not in (*OF_ROW, *LAST)]
+        self.outer = [key for key in self.fixed if key not in (*OF_ROW, *AT_STARTS)]
         start = Solution(tuple(self.fixed.values()), zeros, zeros, np.inf)
         bare = values_only(profile)
         self.task = Task(bare, objectives, space, start, 0.0, FINE_ROUNDS, Effort.FINE)
@@ -209,21 +209,11 @@ class _Search:
         return refined
 
     def _near(self) -> list[Solution]:
-        """The best solution for the results other than ageing, and those hardly worse."""
-        near = self._near_to(self._solve_each(self._starts(), self.others, START_ROUNDS))
-        if not near:
-            return near
-        best = near[0]
-        ranked = self._ranked(best, self.neighbours.steps(best, LAST))
-        last = self._solve_new(ranked[:SOLVED], np.inf)
-        better = [one for one in last if one.cost < best.cost - drop_of(best)]
-        return self._near_to(better) if better else near
-
-    def _near_to(self, starts: Sequence[Solution]) -> list[Solution]:
-        """The best solution that a search from these reaches, and those hardly worse.
+        """The best solution for the results other than ageing, and those hardly worse.
 
         In each branch, single choices are changed for as long as that helps.
         """
+        starts = self._solve_each(self._starts(), self.others, START_ROUNDS)
         branches = best_by(starts, self._places(BRANCHING))
         if not branches:
             return []
@@ -320,7 +310,7 @@ class _Search:
     def _limited(self, best: Solution) -> Solution | None:
         """The best with another limit for suspended programs, if its cost is lower."""
         by_key = dict(zip(self.fixed, best.choices, strict=True))
-        combinations = self.space.combinations((SUSPEND, *LAST), by_key)
+        combinations = self.space.combinations((SUSPEND, *AT_STARTS), by_key)
         tasks = [(one, best.log_factors) for one in combinations]
         ranked = self._solve_each(tasks, self.others, 1)
         least = min(ranked, key=lambda one: one.cost, default=best)
@@ -372,7 +362,7 @@ class _Search:
         Those were solved roughly: their costs are too high rather than too low.
         """
         [best] = self._solve_each([(best.choices, best.log_factors)], self.others, START_ROUNDS)
-        steps = self.neighbours.steps(best, [*self.outer, *LAST])
+        steps = self.neighbours.steps(best, [*self.outer, *AT_STARTS])
         tried = [*tried, *self._solve_each(steps, self.others, STEPS, jacobian=best.jacobian)]
         limit = best.cost + drop_of(best)
         near = [one for one in tried if one.cost <= limit and self.neighbours.is_other(one, best)]

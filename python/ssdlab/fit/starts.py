@@ -21,6 +21,8 @@ OTHERS: Final = ("wd-sn850", "intel-s3510-480", "samsung-970-evo-plus-500")
 """Unlike in interface, dies, page and caches."""
 POOR: Final = 0.05
 """Mean error above which other profiles are tried. Twins of real drives have 0.8 to 5.1 %."""
+SCATTER: Final = 1.1
+"""Chi squared per degree of freedom up to which the scatter of the results explains the error."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,12 @@ class Attempt:
         """The mean error of the values that were fitted."""
         errors = [abs(each.error) for each in self.fitted.checks if each.note == FITTED]
         return sum(errors) / len(errors) if errors else 0.0
+
+    @property
+    def explains(self) -> bool:
+        """Whether no better twin is to be expected from another start."""
+        fitted = self.fitted
+        return (self.error <= POOR or fitted.excess <= SCATTER) and not fitted.contradicted
 
     @property
     def rank(self) -> float:
@@ -64,6 +72,6 @@ def attempts(
         except UsageError:
             if not found:
                 raise
-        if found[-1].error <= POOR and not found[-1].fitted.contradicted:
+        if found[-1].explains:
             break
     return sorted(found, key=lambda each: each.rank)

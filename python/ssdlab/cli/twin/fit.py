@@ -75,7 +75,7 @@ def fit(
     twin's mean error is above 5 %, or the rates of steady contradict it, up to three other profiles
     are tried as a start, too.
     """
-    from ssdlab.fit.finished import finished_profile
+    from ssdlab.fit.fitted import finished_profile
     from ssdlab.fit.results import hold_out as apply_hold_out
     from ssdlab.fit.results import read_results
     from ssdlab.fit.starts import attempts

@@ -76,7 +76,7 @@ def submit(
 
 
 def _fitted(runs: list[Path], start: str) -> str:
-    from ssdlab.fit.finished import finished_profile
+    from ssdlab.fit.fitted import finished_profile
     from ssdlab.fit.results import hold_out, read_results
     from ssdlab.fit.starts import attempts
 

@@ -1,0 +1,220 @@
+"""Searches from the variants of a start profile, and intervals that include those of each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from ssdlab.fit import iocost
+from ssdlab.fit.first_guess import guess
+from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
+from ssdlab.fit.objective import Objective
+from ssdlab.fit.parameters import (
+    BUFFER,
+    DIES,
+    DIES_PER_CHANNEL,
+    INDEPENDENT,
+    PAGE,
+    Estimate,
+    SearchSpace,
+    number_of_dies,
+    search_space,
+)
+from ssdlab.fit.results import FitInput
+from ssdlab.fit.search import Progress, search
+from ssdlab.fit.solving import Solution
+from ssdlab.fit.variants import CHUNK, Variant, plane_variants, with_chunks
+from ssdlab.profiles.toml_edit import get_value
+from ssdlab.units import parse_size
+
+SHOW_PLANES: Final = frozenset({"split", "fsync"})
+"""Experiments that, with `stripe`, show planes that read independently."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What the search found from one start profile, and what the fit of rates changed before."""
+
+    variant: Variant
+    space: SearchSpace
+    solutions: list[Solution]
+    by_rates: list[Estimate]
+
+    @property
+    def start(self) -> str:
+        """The profile that the factors and choices change."""
+        return self.variant.start
+
+    @property
+    def cost(self) -> float:
+        """That of the best solution."""
+        return self.solutions[0].cost
+
+    @property
+    def shapes(self) -> dict[str, Any]:
+        """What the choices of the best solution set, before the factors."""
+        changes: dict[str, Any] = {}
+        pairs = zip(self.space.choices, self.solutions[0].choices, strict=True)
+        for choice, value in pairs:
+            changes |= choice.changes(self.start, value)
+        return changes
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys that were searched for."""
+        scales, choices = self.space.scales, self.space.choices
+        return {scale.key for scale in scales} | {choice.key for choice in choices}
+
+
+def nearest(searched: Sequence[Searched]) -> list[Searched]:
+    """The variants within the interval, the best first.
+
+    If one of them has no SLC cache, it is the best: the results do not require a cache.
+    """
+    least = min(searched, key=lambda one: one.cost)
+    limit = least.cost + drop_of(least.solutions[0])
+    near = [one for one in searched if one.cost <= limit]
+    return sorted(near, key=lambda one: (one.variant.has_cache is True, one.cost))
+
+
+def intervals_of(near: Sequence[Searched]) -> Iterator[Estimate]:
+    """The estimates of the best search, with intervals that include those of the others."""
+    best, *others = near
+    scales = {scale.key: scale for scale in best.space.scales}
+    for estimate in estimates(best.space, best.solutions):
+        low, high, determined = estimate.low, estimate.high, estimate.determined
+        for other in others:
+            for one in estimates(other.space, other.solutions):
+                if one.key != estimate.key:
+                    continue
+                if one.key not in scales:
+                    low, high = _joined(one.key, (low, high, one.low, one.high))
+                    determined &= one.determined and low == high
+                    continue
+                scale = scales[one.key]
+                there, here = (scale.mean(each.start) + scale.offset for each in (other, best))
+                ratio = there / here
+                low, high = min(low, ratio * one.low), max(high, ratio * one.high)
+                determined &= high <= DETERMINED_RATIO * low
+        yield replace(estimate, low=low, high=high, determined=determined)
+
+
+def search_variant(
+    variant: Variant,
+    objectives: Sequence[Objective],
+    fit_input: FitInput,
+    direct: Mapping[str, Estimate],
+    source: str,
+    progress: Progress,
+) -> Searched:
+    """The solutions of a variant; one without any change if there is nothing to search for."""
+    space, start = _space(variant, fit_input, direct), variant.start
+    start = guess(start, fit_input.fitted_others, space, source)
+    start, by_rates = _fit_rates(start, fit_input, _known(direct), source)
+    variant = replace(variant, start=start)
+    space = _space(variant, fit_input, direct)
+    if not space.scales and not space.choices:
+        nothing = [Solution((), np.empty(0), np.empty(0), 0.0)]
+        return Searched(variant, space, nothing, by_rates)
+    return Searched(variant, space, search(start, objectives, space, progress), by_rates)
+
+
+def _space(variant: Variant, fit_input: FitInput, direct: Mapping[str, Estimate]) -> SearchSpace:
+    """What is searched for from a variant."""
+    experiments = [name for name in fit_input.experiments if name != iocost.NAME]
+    buffer = direct.get(BUFFER)
+    buffer_sizes = None if buffer is None or buffer.determined else (buffer.low, buffer.high)
+    space = search_space(variant.start, experiments, _known(direct), variant.sizes, buffer_sizes)
+    return with_chunks(space, variant.chunks) if variant.chunks else space
+
+
+def _known(direct: Mapping[str, Estimate]) -> set[str]:
+    """The keys that are not searched for: those with direct estimates, but for an unsure buffer."""
+    return {key for key, one in direct.items() if key != BUFFER or one.determined}
+
+
+def with_independent_planes(
+    best: Searched,
+    objectives: Sequence[Objective],
+    fit_input: FitInput,
+    direct: Mapping[str, Estimate],
+    source: str,
+    progress: Progress,
+) -> list[Searched]:
+    """The variants of the best in which planes read independently.
+
+    More planes are tried only if fewer explain the results about as well as none, or better.
+    """
+    found = list[Searched]()
+    for variant in plane_variants(best.variant, source):
+        found.append(search_variant(variant, objectives, fit_input, direct, source, progress))
+        if found[-1].cost > best.cost + drop_of(best.solutions[0]):
+            break
+    return found
+
+
+def _fit_rates(
+    text: str, fit_input: FitInput, known: Collection[str], source: str
+) -> tuple[str, list[Estimate]]:
+    """The profile fitted to iocost's numbers, if there are any, and what that fit changed.
+
+    The search starts there if there are other results, too. `known` numbers stay.
+    """
+    wanted = {
+        str(cell.case[0]): cell.value
+        for results in fit_input.fitted_others
+        if results.experiment == iocost.NAME
+        for cell in results.cells
+    }
+    if not wanted:
+        return text, []
+    names = ", ".join(iocost.used(wanted))
+    rates = iocost.RatesFit(text, wanted, f"{source}: {names}", known)
+    return rates.run(), rates.estimates()
+
+
+def _joined(key: str, ends: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The interval of a choice with these ends of two intervals."""
+    if key in {PAGE, CHUNK}:
+        return min(ends, key=parse_size), max(ends, key=parse_size)
+    if all(isinstance(end, int | float) for end in ends):
+        return min(ends), max(ends)
+    first, *rest = dict.fromkeys(ends)
+    return first, [first, *rest][-1]
+
+
+def _chunks(searched: Searched) -> tuple[str, str]:
+    """The smallest and largest chunk that explain the results."""
+    found = [one for one in estimates(searched.space, searched.solutions) if one.key == CHUNK]
+    own = str(get_value(searched.start, CHUNK))
+    return next(((one.low, one.high) for one in found), (own, own))
+
+
+def shows_planes(direct: Mapping[str, Estimate], fit_input: FitInput) -> bool:
+    """Whether the results can tell planes that read independently from dies."""
+    return {CHUNK, DIES_PER_CHANNEL} <= direct.keys() and set(fit_input.experiments) >= SHOW_PLANES
+
+
+def with_planes(parameters: Sequence[Estimate], near: Sequence[Searched]) -> list[Estimate]:
+    """The estimates, with dies and chunks of each of the variants, and whether planes are dies.
+
+    The first of `near` is the best.
+    """
+    divided = [bool(one.variant.chunks) for one in near]
+    rest = [one for one in parameters if one.key != INDEPENDENT]
+    dies = [number_of_dies(one.start) for one in near]
+    chunks = [end for one in near for end in _chunks(one)]
+    chunks.sort(key=parse_size)
+    found = [
+        replace(one, low=min(dies), high=max(dies), determined=min(dies) == max(dies))
+        if one.key == DIES
+        else replace(one, low=chunks[0], high=chunks[-1], determined=chunks[0] == chunks[-1])
+        if one.key == CHUNK
+        else one
+        for one in rest
+    ]
+    ends = min(divided), max(divided)
+    return [*found, Estimate(INDEPENDENT, divided[0], *ends, ends[0] == ends[1], start=False)]
