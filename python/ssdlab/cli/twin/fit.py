@@ -72,8 +72,8 @@ def fit(
     stripe, spare from steady, buffer and SLC cache from cache, flush time from fsync; channels,
     multi-plane page, link, overheads, tR and tPROG from all. Numbers that the results do not
     determine stay near the start profile, and the fit names those that it took from there. If the
-    twin's mean error is above 5 %, or the rates of steady contradict it, up to three other profiles
-    are tried as a start, too.
+    twin's mean error is above 5 % and more than the results scatter, or the rates of steady
+    contradict it, up to three other profiles are tried as a start, too.
     """
     from ssdlab.fit.fitted import finished_profile
     from ssdlab.fit.results import hold_out as apply_hold_out
