@@ -65,10 +65,10 @@ def test_a_median_of_fast_and_slow_flushes_may_be_any_near_their_middle(
     row = {
         "mode": "direct dsync",
         "in_flight": 16,
-        "sync_us_middle_low": 20.0,
-        "sync_us_middle_high": 2300.0,
+        "sync_us_p40": 20.0,
+        "sync_us_p60": 2300.0,
     }
-    few = row | {"mode": "direct fsync", "sync_us_middle_low": None, "sync_us_middle_high": None}
+    few = row | {"mode": "direct fsync", "sync_us_p40": None, "sync_us_p60": None}
     assert medians(cells, [row, few]) == {(case, "sync_us_p50"): twin}
     twin_rows = Conclusion([row | {"sync_us_p50": 21.0}], {}, "")
     monkeypatch.setitem(EXPERIMENTS, "fsync", lambda _profile, _results: twin_rows)

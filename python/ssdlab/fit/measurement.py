@@ -313,6 +313,6 @@ def medians(cells: Sequence[Cell], measures: Sequence[Mapping[str, Any]]) -> dic
     near = {
         ((row["mode"], float(row["in_flight"])), "sync_us_p50"): (low, high)
         for row in (measures if drive else ())
-        if (low := row["sync_us_middle_low"]) and (high := row["sync_us_middle_high"])
+        if (low := row["sync_us_p40"]) and (high := row["sync_us_p60"])
     }
     return {k: min(high, max(low, drive[k])) for k, (low, high) in near.items() if k in drive}
