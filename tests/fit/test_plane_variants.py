@@ -25,7 +25,7 @@ from ssdlab.fit.parameters import (
     search_space,
 )
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.searched import Searched, with_planes
+from ssdlab.fit.searched import Searched, _joined, with_planes
 from ssdlab.fit.solving import Solution
 from ssdlab.fit.variants import CHUNK, PENALTY, Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value, set_values
@@ -47,12 +47,17 @@ def _space(variant: Variant) -> SearchSpace:
     return with_chunks(space, variant.chunks) if variant.chunks else space
 
 
-def _searched(variant: Variant, choices: tuple[object, ...] | None = None) -> Searched:
-    """A search whose only solution is the start, or has these choices."""
-    space = _space(variant)
-    own = tuple(choice.value_in(variant.start) for choice in space.choices)
+def _start(text: str, space: SearchSpace, cost: float) -> Solution:
+    """The start of a search as its solution."""
+    choices = tuple(choice.value_in(text) for choice in space.choices)
     zeros = np.zeros(len(space.scales))
-    return Searched(variant, space, [Solution(choices or own, zeros, zeros, 1.0)], [])
+    return Solution(choices, zeros, zeros + 0.01, cost)
+
+
+def _searched(variant: Variant) -> Searched:
+    """A search whose only solution is its start."""
+    space = _space(variant)
+    return Searched(variant, space, [_start(variant.start, space, 1.0)], [])
 
 
 def test_planes_that_read_independently_make_as_many_units_of_fewer_dies() -> None:
@@ -74,10 +79,6 @@ def test_planes_divide_the_dies(dies: int, planes: list[int]) -> None:
     channels = 4 if dies == 1 else 5
     text = set_values(TEXT, {"flash.channels": channels, "flash.dies_per_channel": dies})
     assert [get_value(one.start, "flash.planes") for one in _variants(text)] == planes
-
-
-def test_a_start_profile_whose_planes_read_independently_has_no_variants() -> None:
-    assert not _variants(_variants()[0].start)
 
 
 def test_a_plane_has_pages_of_whole_mapping_units() -> None:
@@ -136,12 +137,10 @@ def test_more_planes_are_tried_if_fewer_explain_the_results(
     costs, found = {2: halves, 4: quarters}, list[int]()
 
     def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
-        choices = tuple(choice.value_in(text) for choice in space.choices)
-        zeros = np.zeros(len(space.scales))
         if not get_value(text, "flash.independent_plane_reads"):
-            return [Solution(choices, zeros, zeros + 0.01, 10.0)]
+            return [_start(text, space, 10.0)]
         found.append(get_value(text, "flash.planes"))
-        return [Solution(choices, zeros, zeros + 0.01, costs[found[-1]])]
+        return [_start(text, space, costs[found[-1]])]
 
     monkeypatch.setattr("ssdlab.fit.searched.search", search)
     fitted = fit(profiles.load("toshiba-xg5"), FitInput(_results()), "test")
@@ -159,14 +158,44 @@ def test_planes_are_taken_for_dies_without_the_experiments_that_distinguish_them
 ) -> None:
     def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
         assert not get_value(text, "flash.independent_plane_reads")
-        choices = tuple(choice.value_in(text) for choice in space.choices)
-        zeros = np.zeros(len(space.scales))
-        return [Solution(choices, zeros, zeros + 0.01, 10.0)]
+        return [_start(text, space, 10.0)]
 
     monkeypatch.setattr("ssdlab.fit.searched.search", search)
     results = tuple(one for one in _results() if one.experiment != left_out)
     fitted = fit(profiles.load("toshiba-xg5"), FitInput(results), "test")
     assert "flash.independent_plane_reads" in fitted.assumed
+
+
+def test_a_start_profile_whose_planes_read_independently_keeps_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches = list[str]()
+
+    def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+        searches.append(text)
+        return [_start(text, space, 10.0)]
+
+    monkeypatch.setattr("ssdlab.fit.searched.search", search)
+    fitted = fit(_variants()[0].start, FitInput(_results()), "test")
+    assert len(searches) == 1
+    assert fitted.assumed["flash.independent_plane_reads"] is True
+
+
+@pytest.mark.parametrize(
+    ("key", "ends", "expected"),
+    [
+        (CHUNK, ("16 KiB", "32 KiB", "8 KiB", "16 KiB"), ("8 KiB", "32 KiB")),
+        ("slc.size", ("900 MiB", "2 GiB", "80 MiB", "100 MiB"), ("80 MiB", "2 GiB")),
+        ("flash.channels", (4, 8, 2, 4), (2, 8)),
+        ("flash.keeps_page", (True, True, False, False), (False, True)),
+        ("flash.suspend", (None, None, "20 us", "20 us"), (None, "20 us")),
+        ("slc.mode", ("static", "static", "static", "static"), ("static", "static")),
+    ],
+)
+def test_an_interval_includes_those_of_other_variants(
+    key: str, ends: tuple[Any, ...], expected: tuple[Any, Any]
+) -> None:
+    assert _joined(key, ends) == expected
 
 
 @cache

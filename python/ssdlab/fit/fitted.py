@@ -154,7 +154,7 @@ def fit(
     searched = [
         search_variant(variant, kept, fit_input, direct, source, progress) for variant in starts
     ]
-    planes_tried = shows_planes(direct, fit_input)
+    planes_tried = shows_planes(start, direct, fit_input)
     if planes_tried:
         best = nearest(searched)[0]
         searched += with_independent_planes(best, kept, fit_input, direct, source, progress)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ssdlab.fit import iocost
+from ssdlab.fit.direct_estimates import SLC
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
 from ssdlab.fit.objective import Objective
@@ -30,6 +31,8 @@ from ssdlab.fit.variants import CHUNK, Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
 
+SIZES: Final = frozenset({PAGE, CHUNK, SLC})
+"""Choices that are sizes, as text."""
 SHOW_PLANES: Final = frozenset({"split", "fsync"})
 """Experiments that, with `stripe`, show planes that read independently."""
 
@@ -177,13 +180,13 @@ def _fit_rates(
 
 
 def _joined(key: str, ends: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The interval of a choice with these ends of two intervals."""
-    if key in {PAGE, CHUNK}:
+    """The interval of a choice with these ends of two intervals, the better one first."""
+    if key in SIZES:
         return min(ends, key=parse_size), max(ends, key=parse_size)
     if all(isinstance(end, int | float) for end in ends):
         return min(ends), max(ends)
-    first, *rest = dict.fromkeys(ends)
-    return first, [first, *rest][-1]
+    values = list(dict.fromkeys(ends))  # without an order
+    return values[0], values[-1]
 
 
 def _chunks(searched: Searched) -> tuple[str, str]:
@@ -193,8 +196,13 @@ def _chunks(searched: Searched) -> tuple[str, str]:
     return next(((one.low, one.high) for one in found), (own, own))
 
 
-def shows_planes(direct: Mapping[str, Estimate], fit_input: FitInput) -> bool:
-    """Whether the results can tell planes that read independently from dies."""
+def shows_planes(start: str, direct: Mapping[str, Estimate], fit_input: FitInput) -> bool:
+    """Whether planes that read independently, and dies, are to be distinguished by the results.
+
+    If those of the start profile do, nothing is known of dies.
+    """
+    if get_value(start, INDEPENDENT):
+        return False
     return {CHUNK, DIES_PER_CHANNEL} <= direct.keys() and set(fit_input.experiments) >= SHOW_PLANES
 
 

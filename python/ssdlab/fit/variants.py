@@ -103,7 +103,7 @@ def plane_variants(variant: Variant, source: str) -> Iterator[Variant]:
     unit = parse_size(str(get_value(text, "ftl.mapping_unit") or "4 KiB"))
     for planes in PLANES:
         left = dies // planes
-        if dies % planes or get_value(text, INDEPENDENT):
+        if dies % planes:
             continue
         most = get_value(text, CHANNELS)
         channels = max(n for n in range(1, most + 1) if left % n == 0)
