@@ -156,3 +156,33 @@ def test_the_fresh_rate_is_neither_fitted_nor_compared_if_there_may_be_a_cache(
     fitted = fit(profiles.load(BARE), FitInput((steady, _cache(slc))), "test")
     assert [one.note for one in fitted.checks if one.cell.name == "fresh_iops"] == notes
     assert ("fresh_iops" in fitted_to) is bool(notes)
+
+
+@pytest.mark.parametrize("slc_mib", [150, 420])
+def test_the_lasting_rate_of_the_drive_itself_is_that_after_a_cache_of_any_size(
+    slc_mib: int,
+) -> None:
+    """A cache that holds more than 358 MiB of the candidate, which is small, is full later."""
+    full = describe_twin("box", profiles.load(CACHED))["capacity_bytes"]
+    size = f"{round(slc_mib * full / CAPACITY)} MiB"
+    text = set_values(profiles.load(CACHED), {"slc.size": size, "slc.mode": "static"})
+    findings = {
+        "slc_mib": Finding(float(slc_mib), "MiB", None, None, ""),
+        "lasting_mib_per_s": Finding(200.0, "MiB/s", None, None, ""),
+    }
+    objective = experiment_objective(replace(_cache(UNKNOWN), findings=findings))
+    assert objective is not None
+    [rate] = objective.simulate(text)
+    [slower] = objective.simulate(set_values(text, {"flash.program": "5 ms"}))
+    [cached] = objective.simulate(set_values(text, {"slc.program": "900 us"}))
+    assert slower < 0.6 * rate
+    assert cached == pytest.approx(rate, rel=0.02)
+
+
+def test_no_rate_is_compared_if_the_cache_may_hold_all_that_the_candidate_is_written() -> None:
+    findings = {
+        "slc_mib": Finding(600.0, "MiB", None, None, ""),
+        "lasting_mib_per_s": Finding(200.0, "MiB/s", None, None, ""),
+        "cached_mib_per_s": Finding(900.0, "MiB/s", None, None, ""),
+    }
+    assert experiment_objective(replace(_cache(UNKNOWN), findings=findings)) is None

@@ -8,7 +8,7 @@ data are left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
@@ -78,7 +78,8 @@ SPLIT_REGION: Final = 512 * MIB
 SMALL_CACHE: Final = 96 * MIB
 SUSTAINED_BYTES: Final = 512 * MIB
 """Amount of sequential writes: buffer and SLC cache are full before the last quarter, also of half
-of it if the cache is below `SMALL_CACHE`."""
+of it if the cache is below `SMALL_CACHE`. If the cache holds more than `_FULL`, it is half more."""
+_FULL: Final = 0.7
 
 
 class Effort(Enum):
@@ -188,9 +189,8 @@ def _is_comparable(results: Measurement, cell: Cell) -> bool:
         return "zeros" not in first and "buffered" not in first
     if results.experiment == "fsync":
         return not cell.case or first in {mode.name for mode in fsync.TWIN_MODES}
-    if results.experiment == "cache" and cell.name != "lasting_mib_per_s":
-        is_cache = cell.name == "cached_mib_per_s" and _fills_cache(results)
-        return is_cache or cell.name == _rate_of_buffer(results)
+    if results.experiment == "cache":
+        return cell.name in _rates_of_cache(results)
     if results.experiment == "stripe":
         return cell.case[0] in _alignments(results)
     # The candidate's region is so small that its map fits into memory.
@@ -281,9 +281,8 @@ def _turns(profile: str, results: Measurement, name: str) -> int:
 
 def _measure_suite(profile: str, results: Measurement) -> Conclusion:
     """As many runs as on the drive: in the second, an SLC cache may be full."""
-    seconds = min(1.0, results.parameters.get("step_s", 1.0))
-    runs = _turns(profile, results, "runs")
-    plan = suite.Plan(_region_bytes(results, 512 * MIB), seconds, runs)
+    region, runs = _region_bytes(results, 512 * MIB), _turns(profile, results, "runs")
+    plan = suite.Plan(region, min(1.0, results.parameters.get("step_s", 1.0)), runs)
     session = candidate_session(profile)
     suite.measure(session, plan)
     return suite_analysis.conclude(evidence_of(session, plan))
@@ -328,23 +327,18 @@ def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
     session.flush()
     depth = int(results.parameters.get("write_queue_depth", STEADY_DEPTH))
     job = _write_job("random_once", size, STEADY_BLOCK, depth)
-    return _conclusion("fresh_iops", _rate_after(session, job, 0.5) / STEADY_BLOCK)
+    return Conclusion([], {"fresh_iops": _finding(_rate_after(session, job, 0.5) / STEADY_BLOCK)})
 
 
 def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
     """Rates of sequential writes into an empty SLC cache or buffer, and after they are full."""
-    session = candidate_session(profile)
-    amount = SUSTAINED_BYTES
-    if _candidate_cache(results) < SMALL_CACHE:
-        amount //= 2
-    outcome = session.run(
-        Step("write", "writing", "random", rest_s=3.0),
-        _write_job("sequential", amount, cache.BLOCK, cache.DEPTH),
-    )
+    session, amount = candidate_session(profile), _sustained_bytes(results)
+    job = _write_job("sequential", amount, cache.BLOCK, cache.DEPTH)
+    outcome = session.run(Step("write", "writing", "random", rest_s=3.0), job)
     curve = Progress(*outcome.columns())
     after = amount / 4 / float(curve.between(0.75 * amount, amount, 1)[0])
     values = {"lasting_mib_per_s": after}
-    if _fills_cache(results):
+    if "cached_mib_per_s" in _rates_of_cache(results):
         drop = last_drop(curve)
         values["cached_mib_per_s"] = after if drop is None else drop.before
     if name := _rate_of_buffer(results):
@@ -355,9 +349,19 @@ def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
     return Conclusion([], {name: _finding(value / MIB) for name, value in values.items()})
 
 
-def _fills_cache(results: Measurement) -> bool:
-    """Whether the drive has an SLC cache that the candidate's writes fill."""
-    return 0 < _candidate_cache(results) < 0.7 * SUSTAINED_BYTES
+def _sustained_bytes(results: Measurement) -> int:
+    """Bytes whose last quarter comes after the drive's SLC cache is full, if the candidate's is."""
+    size = _candidate_cache(results)
+    factor = 0.5 if size < SMALL_CACHE else 1.5 if size > _FULL * SUSTAINED_BYTES else 1.0
+    return int(factor * SUSTAINED_BYTES)
+
+
+def _rates_of_cache(results: Measurement) -> list[str]:
+    """The rates of `cache` that the candidate's writes show."""
+    size, names = _candidate_cache(results), [_rate_of_buffer(results)]
+    if size < _FULL * _sustained_bytes(results):
+        names += ["lasting_mib_per_s", "cached_mib_per_s"] if size else ["lasting_mib_per_s"]
+    return names
 
 
 def _rate_of_buffer(results: Measurement) -> str:
@@ -393,10 +397,6 @@ def _rate_after(session: RunSession, job: Job, share: float) -> float:
     seconds, amounts = (np.array(column, dtype=np.float64) for column in result.columns())
     late = np.cumsum(amounts) > share * result.bytes
     return float(amounts[late][:-1].sum() / seconds[late][:-1].sum())
-
-
-def _conclusion(name: str, value: float, rows: Sequence[dict[str, Any]] = ()) -> Conclusion:
-    return Conclusion(list(rows), {name: _finding(value)})
 
 
 def _finding(value: float) -> Finding:

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ from msgspec.structs import replace as replace_job
 from known_twins import KnownTwin
 from random_drives import random_drive
 from ssdlab.analysis.evidence import Conclusion, Evidence
-from ssdlab.device import Job, open_twin, run_job
+from ssdlab.device import Job, describe_twin, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiments.cache.analysis import conclude
 from ssdlab.experiments.cache.buffers import Size, WritePass
@@ -59,7 +59,7 @@ def _measured(twin: KnownTwin, drive: int = 0) -> Conclusion:
 
 @cache
 def _evidence(twin: KnownTwin, drive: int = 0) -> Evidence:
-    plan = Plan(size=SIZE, trims=True, drive=drive)
+    plan = Plan(size=SIZE, trims=True, drive=drive, whole=drive > 0)
     with (
         tempfile.TemporaryDirectory() as folder,
         open_for_run(TargetOptions(parse_target(twin.target(Path(folder))), plan.size)) as opened,
@@ -305,9 +305,37 @@ def test_the_region_is_half_of_a_drive_or_an_eighth_if_quick() -> None:
     assert plan_for(Cache(), 1 << 30, 0).size == 512 * MIB
     assert plan_for(Cache(quick=True), 1 << 30, 0).size == 128 * MIB
     assert plan_for(Cache(quick=True), None, 0).size == 1 << 30
-    assert plan_for(Cache(), 1 << 30, 0).drive == 1 << 30
-    assert plan_for(Cache(quick=True), 1 << 30, 0).drive == 0
-    assert plan_for(Cache(size=256 * MIB), 1 << 30, 0).drive == 0
+
+
+def test_a_drop_when_no_flash_is_free_only_bounds_the_cache() -> None:
+    """Direct writes are as fast as the cache, so that nothing shows when that is full.
+
+    The rule needs the drive's size, also with a region that the user gave.
+    """
+    drive = random_drive(193001, 512_000_000_000)
+    twin = open_twin("twin", drive.profile, 1 << 30)
+    plan = plan_for(Cache(size=512 * MIB, quick=True), 1 << 30, 0)
+    session = RunSession(OpenTarget(twin, {"kind": "twin"}))
+    session.run_plan(measure, plan)
+    found = conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True))
+    slc = found.findings["slc_mib"]
+    assert slc.value is None
+    assert slc.high is not None
+    assert describe_twin("twin", drive.profile, 1 << 30)["slc_bytes"] / MIB < slc.high
+    assert "borrowed" in slc.why
+
+
+def test_the_whole_drive_is_written_unless_the_user_limits_it() -> None:
+    assert plan_for(Cache(), 1 << 30, 0).reach == 1 << 30
+    assert plan_for(Cache(quick=True), 1 << 30, 0).reach == 128 * MIB
+    assert plan_for(Cache(size=256 * MIB), 1 << 30, 0).reach == 256 * MIB
+    assert plan_for(Cache(size=256 * MIB), None, 0).reach == 256 * MIB
+
+
+@pytest.mark.parametrize("limit", [{}, {"quick": True}, {"size": 256 * MIB}])
+def test_the_size_of_the_drive_is_recorded_whatever_is_written(limit: dict[str, Any]) -> None:
+    assert plan_for(Cache(**limit), 1 << 30, 0).parameters()["drive_mib"] == 1024
+    assert plan_for(Cache(**limit), None, 0).parameters()["drive_mib"] == 0
 
 
 @pytest.mark.parametrize(

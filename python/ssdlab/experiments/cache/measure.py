@@ -91,15 +91,22 @@ _INTERVALS: Final = 2000
 class Plan:
     """The plan of a run, stored in the manifest: bytes, and seconds of the drive's clock.
 
-    `drive` is the end of the drive if all of it may be written to see a drop in speed, otherwise 0.
+    `drive` is the drive's size, 0 in a directory. `whole` means that all of it may be written to see
+    a drop in speed.
     """
 
     size: int = SIZE
     trims: bool = False
     drive: int = 0
+    whole: bool = False
     settle_s: float = SETTLE_S
     rest_most_s: float = REST_MAX_S
     seed: int = 0
+
+    @property
+    def reach(self) -> int:
+        """The end of what may be written."""
+        return max(self.size, self.drive) if self.whole else self.size
 
     @property
     def request_bytes_max(self) -> int:
@@ -109,7 +116,7 @@ class Plan:
     @property
     def write_bytes(self) -> int:
         """Bytes written at most: the region for each pass."""
-        return max(self.size * (3 + self._rests_max) + READ_BACK_BYTES + PAUSES_BYTES, self.drive)
+        return max(self.size * (3 + self._rests_max) + READ_BACK_BYTES + PAUSES_BYTES, self.reach)
 
     @property
     def _rests_max(self) -> int:
@@ -133,7 +140,7 @@ class Plan:
         """Bytes or seconds of each kind of work, at most, to forecast the run's duration."""
         return {
             "fill": float(self.write_bytes),
-            "trim": float(max(self.size, self.drive)) if self.trims else 0.0,
+            "trim": float(self.reach) if self.trims else 0.0,
             "rest": self.settle_s + 2 * self.rest_most_s,
         }
 
@@ -156,8 +163,9 @@ def plan_for(parameters: Cache, drive: int | None, seed: int) -> Plan:
     size = parameters.size_bytes(size, most=drive, why_most=", the drive's size")
     settle_s = QUICK_SETTLE_S if quick else SETTLE_S
     rest_most_s = QUICK_REST_MAX_S if quick else REST_MAX_S
-    whole = 0 if drive is None or quick or parameters.size is not None else drive // MIB * MIB
-    return Plan(size, drive is not None, whole, settle_s, rest_most_s, seed)
+    whole = drive is not None and not quick and parameters.size is None
+    end = 0 if drive is None else drive // MIB * MIB
+    return Plan(size, drive is not None, end, whole, settle_s, rest_most_s, seed)
 
 
 def measure(session: RunSession, plan: Plan) -> None:
@@ -168,8 +176,7 @@ def measure(session: RunSession, plan: Plan) -> None:
     """
     trims = plan.trims and _supports_trim(session)
     if trims:
-        size = max(plan.size, plan.drive)
-        session.run(Step("trim", "trimming the region", "trim"), _job("trim", size))
+        session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.reach))
     idle = session.run(Step("flush", "flushing the idle drive", "fill"), Job(op="flush"))
     step = Step("write", "writing sequentially", "fill", case="first", rest_s=plan.settle_s)
     first = _write(session, step, _job("write", plan.size))
@@ -177,9 +184,9 @@ def measure(session: RunSession, plan: Plan) -> None:
     session.flush()
     steep = steepness(first)
     drop = last_drop(first, steep=steep)
-    if drop is None and plan.drive > plan.size:
+    if drop is None and plan.reach > plan.size:
         step = Step("write", "writing the rest of the drive", "fill", case="rest")
-        _write(session, step, _job("write", plan.drive - plan.size, offset=plan.size))
+        _write(session, step, _job("write", plan.reach - plan.size, offset=plan.size))
     if drop is None:
         session.expect({})
         return
