@@ -91,8 +91,8 @@ _INTERVALS: Final = 2000
 class Plan:
     """The plan of a run, stored in the manifest: bytes, and seconds of the drive's clock.
 
-    `drive` is the drive's size, 0 in a directory. `whole` means that all of it may be written to see
-    a drop in speed.
+    `drive` is the size of the drive, 0 in a directory. `whole` means that all of it may be written
+    to see a drop in speed.
     """
 
     size: int = SIZE
