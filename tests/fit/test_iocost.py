@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,10 @@ def test_a_fit_finds_the_numbers_again(fitted: Fitted) -> None:
     assert max(abs(fitted.errors)) < 0.05
 
 
+def test_scatter_is_unknown_without_a_search(fitted: Fitted) -> None:
+    assert math.isinf(fitted.excess)
+
+
 def test_other_results_are_fitted_together_with_these(drive: dict[str, float]) -> None:
     single = Cell(("random 4k", "read"), "mean", 40.0, unit="MiB/s")
     suite = Measurement("suite", "Drive", "drive.toml", (single,))
@@ -76,6 +81,7 @@ def test_other_results_are_fitted_together_with_these(drive: dict[str, float]) -
     used = [check for check in fitted.checks if check.note == FITTED]
     assert len(used) == 5
     assert max(abs(check.error) for check in used) < 0.12
+    assert 1.0 <= fitted.excess < 10
 
 
 def test_the_fit_says_what_these_numbers_do_not_determine(fitted: Fitted) -> None:

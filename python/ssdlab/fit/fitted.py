@@ -103,7 +103,7 @@ class Fitted:
     contradicted: bool = False
     """Whether the rates of `steady` contradict the time of a program that all else determines."""
     excess: float = np.inf
-    """Chi squared per degree of freedom, at least 1: 1 if the results scatter as much."""
+    """Chi squared per degree of freedom, at least 1; infinite if nothing was searched for."""
 
     @property
     def assumed(self) -> dict[str, Any]:
@@ -168,7 +168,8 @@ def fit(
         *check_cells(text, objectives, cached=cached),
         *check_findings(text, fit_input.others),
     ]
-    return Fitted(text, tuple(parameters), tuple(checks), contradicted, best.solutions[0].excess)
+    excess = best.solutions[0].excess if best.keys else np.inf
+    return Fitted(text, tuple(parameters), tuple(checks), contradicted, excess)
 
 
 def _estimates_of(
