@@ -261,15 +261,30 @@ def test_a_short_rest_shows_a_buffer_only_if_all_that_was_written_may_be_in_it(
     written_mib: int, before: float, is_buffer: bool
 ) -> None:
     """A cache that is folded as fast as the flash is written needs no longer rest."""
+    sizes = _undivided(*_one_drop(written_mib, before), None)
+    assert (sizes.cache is not None and sizes.cache.high == 0) is is_buffer
+    assert (sizes.buffer is not None) is is_buffer
+
+
+@pytest.mark.parametrize(("written_mib", "is_buffer"), [(2, True), (60, False)])
+def test_a_cache_of_a_few_mib_is_a_buffer_whatever_rests_show(
+    written_mib: int, is_buffer: bool
+) -> None:
+    first, _, held = _one_drop(written_mib, 3000.0)
+    sizes = _undivided(first, Finding(100.0, "s", 80.0, 120.0, ""), held, MIB)
+    assert sizes.cache is not None
+    assert (sizes.cache.high == 0) is is_buffer
+    assert (sizes.buffer is not None) is is_buffer
+
+
+def _one_drop(written_mib: int, before: float) -> tuple[WritePass, Finding, Size]:
+    """A write with one drop, a rest just long enough for flash to program it, and the buffer."""
     at, after = float(written_mib * MIB), 390.0 * MIB
     last = RateDrop(at, at, at, before * MIB, after, 0.0, at / before / MIB)
     curve = Progress([at / before / MIB, 400 * MIB / after], [at, 400.0 * MIB])
     first = WritePass("first", None, 128 << 10, curve, last, None, None)
     refill = Finding(at / after, "s", at / after / 1.4, at / after, "")
-    held = Size(0.0, at * (1 - after / before / MIB), "")
-    sizes = _undivided(first, refill, held, None)
-    assert (sizes.cache is not None and sizes.cache.high == 0) is is_buffer
-    assert (sizes.buffer is not None) is is_buffer
+    return first, refill, Size(0.0, at * (1 - after / before / MIB), "")
 
 
 def test_a_link_as_slow_as_flash_shows_no_cache_on_the_whole_drive() -> None:

@@ -80,6 +80,44 @@ def test_the_search_ends_at_once_if_far_reads_are_as_fast() -> None:
     assert search.next() is None
 
 
+def _gradual(buffer: int, factor: float) -> Size:
+    """The size if ever fewer reads are fast from `buffer` / `factor` to `buffer` * `factor`."""
+    search = Search(4, RATE)
+    while (distance := search.next()) is not None:
+        share = 0.5 - 0.5 * np.log(distance / buffer) / np.log(factor)
+        search.add(distance, _result(float(np.clip(share, 0.0, 1.0))))
+    found = search.size
+    assert found is not None
+    return found
+
+
+def test_if_data_leave_the_buffer_in_another_order_the_size_has_wide_bounds() -> None:
+    found = _gradual(2 * MIB, factor=3.0)
+    assert found.low < 1.5 * MIB
+    assert found.high > 2.6 * MIB
+    assert not found.is_determined
+
+
+def test_where_the_order_is_unclear_a_distance_a_little_outside_is_tried() -> None:
+    """Beyond 4 MiB, which is neither inside nor outside for sure, only 256 MiB was tried before."""
+    search, distances = Search(4, RATE), list[int]()
+    while (distance := search.next()) is not None:
+        distances.append(distance)
+        is_unclear = 3.9 * MIB < distance < 4.5 * MIB
+        search.add(distance, _result(0.4 if is_unclear else float(distance < 4 * MIB)))
+    assert distances[-1] == pytest.approx(1.2 * 4 * MIB, rel=0.01)
+    found = search.size
+    assert found is not None
+    assert found.high == pytest.approx(1.08 * 4 * MIB)
+
+
+def test_a_little_of_that_does_not_matter() -> None:
+    found = _gradual(2 * MIB, factor=1.15)
+    assert found.is_determined
+    assert found.low < 2 * MIB < found.high
+    assert found.high < 1.3 * found.low
+
+
 class _Session:
     """Counts the fills; the first ones are fast, as the buffer is not full."""
 

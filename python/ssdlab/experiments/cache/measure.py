@@ -76,7 +76,7 @@ PAUSE_FIRST_BYTES: Final = 256 * KIB
 """The first pause is as long as flash takes to program this; each next one is twice as long."""
 PAUSES_MAX: Final = 11
 READ_BACK_BYTES: Final = 4 << 30
-"""Bytes written to read them again, at most: at 13 distances, each after a fill of 256 MiB."""
+"""Bytes written to read them again, at most: at 15 distances, each after a fill of 256 MiB."""
 PAUSES_BYTES: Final = 2 << 30
 """Bytes written after pauses, at most, unless the link is as slow as flash."""
 PAUSE_BLOCK: Final = 32 * KIB

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -56,6 +56,12 @@ _COUNTS: Final = 0.3
 _SMALL: Final = 4.5 * MIB
 """What the buffer holds in that case shows its size only up to here: on random drives larger ones
 held up to nine times as much."""
+_SURE: Final = 0.3
+"""If at most this share of the reads that may be fast or slow is of the other kind, the distance is
+inside or beyond the buffer for sure. Between, a part of the dies may hold younger data."""
+_OUTER: Final = 1.2
+_GRADUAL: Final = 1.6
+"""Distances that are inside and beyond for sure and differ by more bound the buffer."""
 _REPEATS: Final = 3  # of distances with another rate; then the search ends
 
 
@@ -101,6 +107,8 @@ class Search:
     _unsteady: int = 0
     _is_shared: bool = False
     _ends_shared: bool = False
+    _shares: dict[int, float] = field(default_factory=dict)
+    _outer: set[int] = field(default_factory=set)
 
     def next(self) -> int | None:
         """The next distance in bytes; None at the end."""
@@ -113,7 +121,32 @@ class Search:
         middle = round((self._inside * self._beyond) ** 0.5) // READ_BYTES * READ_BYTES
         # Small distances, in whole blocks, may be farther apart than that and have none between.
         is_close = self._beyond < CLOSE * self._inside or middle <= self._inside
-        return None if is_close else middle
+        return self._next_outer() if is_close else middle
+
+    def _next_outer(self) -> int | None:
+        """A distance a little outside of the interval, if none is known to be inside or beyond."""
+        assert self._beyond is not None
+        inside, beyond = self._sure
+        outer = []
+        if beyond > _OUTER**2 * self._beyond:
+            outer.append(_OUTER * self._beyond)
+        if inside < self._inside / _OUTER**2:
+            outer.append(self._inside / _OUTER)
+        for each in outer:
+            if (distance := round(each) // READ_BYTES * READ_BYTES) not in self._outer:
+                self._outer.add(distance)
+                return distance
+        return None
+
+    @property
+    def _sure(self) -> tuple[int, int]:
+        """The farthest distance that is inside the buffer for sure, and the nearest beyond it."""
+        assert self._beyond is not None
+        margin = _SURE * (self._fast_share - _SLOWEST)
+        fast = [at for at, share in self._shares.items() if share >= self._fast_share - margin]
+        slow = [at for at, share in self._shares.items() if share <= _SLOWEST + margin]
+        inside = max((at for at in fast if at <= self._inside), default=NEAREST)
+        return inside, min((at for at in slow if at >= self._beyond), default=self.farthest)
 
     def add(self, distance: int, result: Result) -> None:
         """Adds the result of the distance that was next."""
@@ -136,6 +169,9 @@ class Search:
             self._is_over = self._unsteady > _REPEATS
             return
         self._is_shared |= is_slower
+        self._shares[distance] = result.share_below(self._limit_ns)
+        if not self._inside < distance < self._beyond:
+            return
         if is_fast:
             self._inside = distance
         else:
@@ -162,13 +198,16 @@ class Search:
             return None
         if self._inside == NEAREST and self._beyond == self.farthest:  # no distance between counts
             return None
+        inside, beyond = self._sure
+        if beyond <= _GRADUAL * inside:
+            inside, beyond = self._inside, self._beyond
         why = (
-            f"data written {self._inside / MIB:.4g} MiB before were read without waiting for "
-            f"flash, those written {self._beyond / MIB:.4g} MiB before were not"
+            f"data written {inside / MIB:.4g} MiB before were read without waiting for flash, "
+            f"those written {beyond / MIB:.4g} MiB before were not"
         )
         least, most = _BOUNDS
-        low = least * self._inside - self.depth * WRITE_BYTES
-        high = (_SHARED if self._is_shared and self._ends_shared else most) * self._beyond
+        low = least * inside - self.depth * WRITE_BYTES
+        high = (_SHARED if self._is_shared and self._ends_shared else most) * beyond
         return Size(max(0.0, low), high, why)
 
 

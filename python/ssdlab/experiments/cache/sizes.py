@@ -393,8 +393,10 @@ def _undivided(first: WritePass, refill: Finding, held: Size, limit: float | Non
     drains = isinstance(refill.value, float) and (
         refill.value <= _DRAIN_FACTOR * program_s or refill.low is None  # no shorter rest was tried
     )
-    if drains and last.at + first.margin(last) <= _CACHE_MIN:
+    most = last.at + first.margin(last)
+    if most < _CACHE_LEAST or (drains and most <= _CACHE_MIN):
         why = f"{total}; a rest that is just long enough to program them makes room again"
+        why = why if drains else f"{total}, too little for an SLC cache"
         buffer = Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
         why = f"{why}: a buffer, not an SLC cache"
         return Sizes(buffer, _gentle_cache(first, buffer, why))
@@ -406,7 +408,7 @@ def _undivided(first: WritePass, refill: Finding, held: Size, limit: float | Non
         f"{total}, of which a buffer may have taken {share / MIB:.4g} MiB: rests that empty it "
         "freed no more"
     )
-    return Sizes(None, Size(max(0.0, end.at - share), last.at + first.margin(last), why))
+    return Sizes(None, Size(max(0.0, end.at - share), most, why))
 
 
 def _either(total: str, held: Size) -> Sizes:
