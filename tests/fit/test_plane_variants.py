@@ -20,6 +20,7 @@ from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import MIB
 from ssdlab.fit.parameters import (
     DIES,
+    PAGE,
     Estimate,
     SearchSpace,
     search_space,
@@ -83,8 +84,17 @@ def test_planes_divide_the_dies(dies: int, planes: list[int]) -> None:
 
 def test_a_plane_has_pages_of_whole_mapping_units() -> None:
     small = {"flash.planes": 1, "flash.page": "16 KiB", "ftl.mapping_unit": "16 KiB"}
-    for one in _variants(set_values(TEXT, small)):
-        assert get_value(one.start, "flash.page") == "16 KiB"
+    pages = [get_value(one.start, "flash.page") for one in _variants(set_values(TEXT, small))]
+    assert pages == ["16 KiB", "16 KiB"]
+
+
+def test_another_page_leaves_planes_that_read_independently() -> None:
+    [variant, _] = _variants()
+    [pages] = [one for one in _space(variant).choices if one.key == PAGE]
+    for size in ("8 KiB", "128 KiB"):
+        text = pages.apply(variant.start, size)
+        assert get_value(text, "flash.planes") == 2
+        assert pages.value_in(text) == size
 
 
 def test_independent_planes_cost_a_penalty() -> None:
