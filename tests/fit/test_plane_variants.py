@@ -11,6 +11,7 @@ from candidate_results import measured, measured_stripe
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
+from ssdlab.errors import UsageError
 from ssdlab.experiments.fsync import analysis as fsync_analysis
 from ssdlab.experiments.fsync import measure as fsync
 from ssdlab.experiments.split import analysis as split_analysis
@@ -26,7 +27,7 @@ from ssdlab.fit.parameters import (
     search_space,
 )
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.searched import Searched, _joined, with_planes
+from ssdlab.fit.searched import Searched, _joined, with_plane_intervals
 from ssdlab.fit.solving import Solution
 from ssdlab.fit.variants import CHUNK, PENALTY, Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value, set_values
@@ -109,7 +110,7 @@ def test_dies_and_chunks_are_those_of_all_variants_within_the_interval(is_first:
     near = [_searched(halved), _searched(Variant(TEXT))]
     near = near if is_first else near[::-1]
     own = [Estimate(DIES, 12, 12, 12), Estimate(CHUNK, "16 KiB", "16 KiB", "16 KiB")]
-    dies, chunk, independent = with_planes(own, near)
+    dies, chunk, independent = with_plane_intervals(own, near)
     assert (dies.low, dies.high, dies.determined) == (6, 12, False)
     assert (chunk.low, chunk.high, chunk.determined) == ("16 KiB", "16 KiB", True)
     assert (independent.value, independent.determined) == (is_first, False)
@@ -120,7 +121,7 @@ def test_dies_and_chunks_are_those_of_all_variants_within_the_interval(is_first:
 def test_dies_are_determined_if_one_kind_of_planes_remains(is_divided: bool) -> None:
     [halved, _] = _variants()
     near = [_searched(halved if is_divided else Variant(TEXT))]
-    dies, independent = with_planes([Estimate(DIES, 6, 6, 6)], near)
+    dies, independent = with_plane_intervals([Estimate(DIES, 6, 6, 6)], near)
     assert dies.low == dies.high == (6 if is_divided else 12)
     assert dies.determined
     assert (independent.value, independent.low, independent.high) == (is_divided,) * 3
@@ -174,6 +175,17 @@ def test_planes_are_taken_for_dies_without_the_experiments_that_distinguish_them
     results = tuple(one for one in _results() if one.experiment != left_out)
     fitted = fit(profiles.load("toshiba-xg5"), FitInput(results), "test")
     assert "flash.independent_plane_reads" in fitted.assumed
+
+
+def test_planes_that_make_no_valid_twin_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+        if get_value(text, "flash.independent_plane_reads"):
+            raise UsageError("no candidate is a valid twin")
+        return [_start(text, space, 10.0)]
+
+    monkeypatch.setattr("ssdlab.fit.searched.search", search)
+    fitted = fit(profiles.load("toshiba-xg5"), FitInput(_results()), "test")
+    assert describe_twin("box", fitted.profile)["dies"] == 12
 
 
 def test_a_start_profile_whose_planes_read_independently_keeps_them(

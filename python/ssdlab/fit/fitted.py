@@ -44,7 +44,7 @@ from ssdlab.fit.searched import (
     search_variant,
     shows_planes,
     with_independent_planes,
-    with_planes,
+    with_plane_intervals,
 )
 from ssdlab.fit.solving import Solution, candidate_profile, cost_on
 from ssdlab.fit.variants import cache_variants
@@ -163,7 +163,7 @@ def fit(
     direct = _with_cache(direct, best, near)
     text, parameters, contradicted = _estimates_of(profile, near, fit_input, direct, kept, source)
     if planes_tried:
-        parameters = with_planes(parameters, near)
+        parameters = with_plane_intervals(parameters, near)
     checks = [
         *check_cells(text, objectives, cached=cached),
         *check_findings(text, fit_input.others),

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ssdlab.errors import UsageError
 from ssdlab.fit import iocost
 from ssdlab.fit.direct_estimates import SLC
 from ssdlab.fit.first_guess import guess
@@ -31,7 +32,7 @@ from ssdlab.fit.variants import CHUNK, Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
 
-SIZES: Final = frozenset({PAGE, CHUNK, SLC})
+SIZE_KEYS: Final = frozenset({PAGE, CHUNK, SLC})
 """Choices that are sizes, as text."""
 SHOW_PLANES: Final = frozenset({"split", "fsync"})
 """Experiments that, with `stripe`, show planes that read independently."""
@@ -153,7 +154,10 @@ def with_independent_planes(
     """
     found = list[Searched]()
     for variant in plane_variants(best.variant, source):
-        found.append(search_variant(variant, objectives, fit_input, direct, source, progress))
+        try:
+            found.append(search_variant(variant, objectives, fit_input, direct, source, progress))
+        except UsageError:  # no candidate is a valid twin, but the best is one
+            break
         if found[-1].cost > best.cost + drop_of(best.solutions[0]):
             break
     return found
@@ -181,7 +185,7 @@ def _fit_rates(
 
 def _joined(key: str, ends: tuple[Any, ...]) -> tuple[Any, Any]:
     """The interval of a choice with these ends of two intervals, the better one first."""
-    if key in SIZES:
+    if key in SIZE_KEYS:
         return min(ends, key=parse_size), max(ends, key=parse_size)
     if all(isinstance(end, int | float) for end in ends):
         return min(ends), max(ends)
@@ -197,32 +201,31 @@ def _chunks(searched: Searched) -> tuple[str, str]:
 
 
 def shows_planes(start: str, direct: Mapping[str, Estimate], fit_input: FitInput) -> bool:
-    """Whether planes that read independently, and dies, are to be distinguished by the results.
+    """Whether the results can show planes that read independently.
 
-    If those of the start profile do, nothing is known of dies.
+    The fit keeps those of a start profile whose planes do.
     """
     if get_value(start, INDEPENDENT):
         return False
     return {CHUNK, DIES_PER_CHANNEL} <= direct.keys() and set(fit_input.experiments) >= SHOW_PLANES
 
 
-def with_planes(parameters: Sequence[Estimate], near: Sequence[Searched]) -> list[Estimate]:
-    """The estimates, with dies and chunks of each of the variants, and whether planes are dies.
+def with_plane_intervals(
+    parameters: Sequence[Estimate], near: Sequence[Searched]
+) -> list[Estimate]:
+    """The estimates, with the dies and chunks of all variants, and whether planes read alone.
 
     The first of `near` is the best.
     """
+    dies = sorted(number_of_dies(one.start) for one in near)
+    chunks = sorted((end for one in near for end in _chunks(one)), key=parse_size)
     divided = [bool(one.variant.chunks) for one in near]
+    best = Estimate(INDEPENDENT, divided[0], divided[0], divided[0], start=False)
+    ends: dict[str, list[Any]] = {DIES: dies, CHUNK: chunks, INDEPENDENT: sorted(divided)}
     rest = [one for one in parameters if one.key != INDEPENDENT]
-    dies = [number_of_dies(one.start) for one in near]
-    chunks = [end for one in near for end in _chunks(one)]
-    chunks.sort(key=parse_size)
-    found = [
-        replace(one, low=min(dies), high=max(dies), determined=min(dies) == max(dies))
-        if one.key == DIES
-        else replace(one, low=chunks[0], high=chunks[-1], determined=chunks[0] == chunks[-1])
-        if one.key == CHUNK
+    return [
+        replace(one, low=of[0], high=of[-1], determined=of[0] == of[-1])
+        if (of := ends.get(one.key))
         else one
-        for one in rest
+        for one in (*rest, best)
     ]
-    ends = min(divided), max(divided)
-    return [*found, Estimate(INDEPENDENT, divided[0], *ends, ends[0] == ends[1], start=False)]

@@ -60,6 +60,7 @@ _SURE: Final = 0.3
 """If at most this share of the reads that may be fast or slow is of the other kind, the distance is
 inside or beyond the buffer for sure. Between, a part of the dies may hold younger data."""
 _OUTER: Final = 1.2
+"""How much farther or nearer the search tries a distance to be sure."""
 _GRADUAL: Final = 1.6
 """Distances that are inside and beyond for sure and differ by more bound the buffer."""
 _REPEATS: Final = 3  # of distances with another rate; then the search ends

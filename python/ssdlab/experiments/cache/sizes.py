@@ -395,8 +395,9 @@ def _undivided(first: WritePass, refill: Finding, held: Size, limit: float | Non
     )
     most = last.at + first.margin(last)
     if most < _CACHE_LEAST or (drains and most <= _CACHE_MIN):
-        why = f"{total}; a rest that is just long enough to program them makes room again"
-        why = why if drains else f"{total}, too little for an SLC cache"
+        why = f"{total}, too little for an SLC cache"
+        if drains:
+            why = f"{total}; a rest that is just long enough to program them makes room again"
         buffer = Size(held.low, held.high, f"{why}: a buffer that a flush does not empty")
         why = f"{why}: a buffer, not an SLC cache"
         return Sizes(buffer, _gentle_cache(first, buffer, why))
