@@ -88,6 +88,8 @@ def test_a_cost_that_hardly_declines_is_not_that_of_collection() -> None:
     assert not cycle.may_be_collection
     assert not cycle.is_collection
     assert not Cycle(1, (10.0, 6.0), (8.0, 7.0), 1.0).may_be_collection
+    for decline, may_be in ((1.06, False), (1.1, True)):
+        assert Cycle(1, (4.0, 3.0), (decline, 1.0), 0.2).may_be_collection is may_be
 
 
 def test_victims_from_a_few_let_the_cost_decline_less() -> None:
@@ -151,6 +153,8 @@ def test_a_buffer_that_a_slow_link_never_fills_may_or_may_not_delay_the_fall() -
     assert len(cycles(gauged)) == 2
     wafs = [cycle.wafs[0] for cycle in cycles(gauged)]
     assert wafs[0] < wafs[1], "then it began earlier"
+    assert not cycles(_drive(60.0, unseen_buffer=30.0)), "and then it would have no cycle"
+    assert cycles(_drive(60.0))
 
 
 def test_a_constant_part_lowers_the_decline() -> None:

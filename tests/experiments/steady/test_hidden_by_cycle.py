@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gauged_drive import FLAT, LIKELY, NEITHER, SURE, drive, drop
+from gauged_drive import FLAT, LIKELY, NEITHER, SURE, drive, drop, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
 from ssdlab.experiments.steady import estimates
@@ -83,3 +83,23 @@ def test_hidden_flash_that_no_choice_of_victims_explains_is_not_reported(
         )
     random = drive(steady=0.25, garbage=AT_RANDOM)
     assert not estimates._contradiction(random, Bracket(900.0, 900.0, 950.0))
+
+
+@pytest.mark.parametrize(
+    ("rate", "values", "is_known"),
+    [
+        (1 / 8, {}, True),
+        (1 / 20, {}, False),
+        (1 / 4, {}, False),
+        (1 / 4, {"is_direct_limited": True, "unseen_buffer": 0.0}, True),
+        (1 / 4, {"may_write_cache": True}, True),
+    ],
+)
+def test_hidden_flash_must_allow_the_waf_that_known_garbage_shows(
+    rate: float, values: dict[str, Any], is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """15 % of hidden flash has a WAF of 3.6 to 5.6, and known garbage one of 40 x `rate`."""
+    garbage = garbage_of_an_eighth(rate=rate, hidden=Bracket(150.0, 149.0, 151.0))
+    found = _hidden_flash(monkeypatch, garbage=garbage, **values)
+    assert (found.bracket is not None) is is_known
+    assert is_known or "known garbage shows a WAF" in found.why

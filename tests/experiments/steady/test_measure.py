@@ -11,7 +11,7 @@ import pytest
 from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.analysis.write_amplification import Bracket
-from ssdlab.experiments.steady import analysis, gauges
+from ssdlab.experiments.steady import analysis, closed_form, gauges
 from ssdlab.experiments.steady.analysis import conclude, parts_of, spare_fall
 from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.gauged import Gauged
@@ -98,15 +98,15 @@ def test_a_drive_is_written_at_most_nine_times_at_random_and_15_times_in_all() -
 def test_so_little_hidden_flash_that_the_reserve_may_be_as_large_is_no_finding(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = 0.009 * run.evidence.parameters["region_mib"] * MIB
-    little = Estimate(Bracket(size, size, size), "")
-    monkeypatch.setattr(analysis, "hidden_flash", lambda _: little)
-    contradicted = conclude(run.evidence).findings
-    for name in ("hidden_spare", "waf_curve", "waf_without_map"):
-        assert contradicted[name].value is None
-        assert "but the cost of writes shows" in contradicted[name].why
-    unknown = Estimate(None, "not measured")
-    monkeypatch.setattr(analysis, "waf_without_map", lambda *_: unknown)
+    little = Bracket(*3 * [0.009 * run.evidence.parameters["region_mib"] * MIB])
+    monkeypatch.setattr(analysis, "hidden_flash", lambda _: Estimate(little, ""))
+    for is_clear in (False, True):
+        monkeypatch.setattr(closed_form, "is_clear", lambda _, is_clear=is_clear: is_clear)
+        findings = conclude(run.evidence).findings
+        for name in ("hidden_spare", "waf_curve", "waf_without_map"):
+            is_kept = is_clear and name != "hidden_spare"
+            assert ("but the cost of writes shows" in findings[name].why) is not is_kept
+    monkeypatch.setattr(analysis, "waf_without_map", lambda *_: Estimate(None, "not measured"))
     findings = conclude(run.evidence).findings
     for name in ("hidden_spare", "overprovisioning"):
         assert findings[name].value is None

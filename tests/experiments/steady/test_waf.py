@@ -183,7 +183,8 @@ def test_a_cycle_that_may_be_one_needs_a_known_mapping_unit(
         ({"is_direct_limited": True}, True),
         ({"misses_map": True, "shows_map": False}, False),
         ({"misses_map": True, "with_map": False}, True),
-        ({"writes_cache": True}, False),
+        ({"writes_cache": True, "steady": 1 / 10}, True),
+        ({"writes_cache": None, "may_write_cache": True, "steady": 1 / 10}, False),
         ({"garbage": FROM_FEW}, True),
         ({"garbage": FROM_FEW, "writes_cache": True, "steady": 1 / 10}, False),
         ({"garbage": FROM_FEW, "is_direct_limited": True}, False),
@@ -318,6 +319,8 @@ def test_victims_from_a_few_are_collected_earlier_than_the_first_cycle_assumes(
     assert narrowed == pytest.approx(((low * 5.5) ** 0.5, low, 5.5))
     random = _found(monkeypatch, LIKELY, garbage=AT_RANDOM, by_costs=_costs(4.5, 9.0))
     assert "too uncertain: 4.5 to 9" in random.why
+    other = _bracket(monkeypatch, LIKELY, garbage=AT_RANDOM, by_costs=_costs(9.0, 11.0))
+    assert other == _costs(9.0, 11.0), "victims at random have no first cycle"
 
 
 def test_a_cycle_that_victims_at_random_may_have_does_not_narrow_costs(
@@ -385,9 +388,28 @@ def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPa
     declining = _found(monkeypatch, SURE, **random)
     assert declining.bracket is None
     assert "the rate changed" in declining.why
+    for direct, is_known in ((0.8, False), (0.95, True), (1.45, True), (1.7, False)):
+        shown = _found(monkeypatch, FLAT, direct=direct, **random)
+        assert (shown.bracket is not None) is is_known
+        assert is_known or "costs more or less" in shown.why
+        for other in ({"unit": 4}, {"cache": 9.0}, {"may_borrow": True}):
+            assert _found(monkeypatch, FLAT, direct=direct, **random | other).bracket is not None
     little = _found(monkeypatch, FLAT, garbage=AT_RANDOM, hidden=_hidden(0.029))
     assert little.bracket is None
     assert "little flash is hidden" in little.why
+
+
+def test_behind_a_slow_link_victims_at_random_show_waf_if_buffer_and_cache_are_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = float(128 << 10)
+    hidden = Estimate(Bracket(*(share * 100 * seen for share in (0.25, 0.25, 0.26))), "")
+    link = {"garbage": AT_RANDOM, "is_direct_limited": True, "region": 100 * seen, "hidden": hidden}
+    assert _found(monkeypatch, FLAT, buffer=seen, **link).bracket is not None
+    for values in ({"buffer": 0.9 * seen}, {"buffer": seen, "writes_cache": None}):
+        found = _found(monkeypatch, FLAT, **values, **link)
+        assert found.bracket is None
+        assert "the link hides" in found.why
 
 
 def test_the_reported_bounds_are_two_percent_wider_but_not_below_one() -> None:

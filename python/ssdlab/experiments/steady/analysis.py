@@ -23,7 +23,7 @@ from ssdlab.analysis.write_rounds import (
     rows,
     waf_between,
 )
-from ssdlab.experiments.steady.closed_form import contradiction, hidden_by_waf
+from ssdlab.experiments.steady.closed_form import hidden_by_waf, reconcile
 from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.estimates import (
     GAUGES,
@@ -201,8 +201,8 @@ def _estimates(evidence: Evidence, part: Part) -> dict[str, Finding]:
     reserve = _RESERVE
     if hidden.bracket is None and (by_waf := hidden_by_waf(gauged, without_map)):
         hidden, reserve = by_waf, ""
-    elif why := contradiction(gauged, hidden, without_map):
-        hidden = without_map = Estimate(None, why)
+    else:
+        hidden, without_map = reconcile(gauged, hidden, without_map)
     note = "" if part.verdict.steady else "; the rate is not steady: this is WAF in the last window"
     curve = _waf_finding(with_map(gauged, without_map), note)
     findings = {

@@ -27,14 +27,10 @@ from ssdlab.experiments.steady.garbage import (
     late_rate,
 )
 from ssdlab.experiments.steady.gauged import Gauged
-from ssdlab.experiments.steady.write_costs import CACHED
+from ssdlab.experiments.steady.victims_at_random import waf_at_random
+from ssdlab.experiments.steady.write_costs import BUFFER_LEAST, CACHED, is_clear
 from ssdlab.units import format_size
 
-_RANDOM: Final = 1.03
-"""Factor of the bounds of WAF if victims are chosen at random."""
-RESERVE: Final = 1.15
-"""Hidden flash / the part that is seen to take data, at most. Collection keeps some superblocks
-free."""
 _FROM_ALL: Final = (0.93, 1.06)
 """WAF / the closed form with the hidden flash that takes data, on 389 random drives whose victims
 are chosen neither at random nor from a few."""
@@ -113,6 +109,21 @@ def contradiction(gauged: Gauged, hidden: Estimate, waf: Estimate) -> str:
     )
 
 
+def reconcile(gauged: Gauged, hidden: Estimate, waf: Estimate) -> tuple[Estimate, Estimate]:
+    """Both estimates, without those that cannot be right if the others are.
+
+    Hidden flash of a few superblocks need not have the WAF of the closed form. A map that does not
+    fit adds to the cost of writes, but not to the bytes before known garbage is collected.
+    """
+    if not (why := contradiction(gauged, hidden, waf)):
+        return hidden, waf
+    unknown = Estimate(None, why)
+    if is_clear(gauged):
+        return unknown, waf
+    is_by_garbage = gauged.misses_map and isinstance(gauged.garbage, Garbage)
+    return (hidden if is_by_garbage else unknown), unknown
+
+
 def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Estimate | None:
     """WAF by the hidden flash, narrowed by all costs that agree with it; None if none does.
 
@@ -121,6 +132,9 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
     """
     if hidden.bracket is None or (within := _bounds(gauged, hidden.bracket)) is None:
         return None
+    is_seen = isinstance(gauged.garbage, Garbage) and gauged.buffer >= BUFFER_LEAST
+    if gauged.is_direct_limited and not is_seen:
+        return None  # what a buffer holds may be taken for hidden flash
     costs = [] if by_costs is None else [by_costs]
     if gauged.garbage != AT_RANDOM:
         costs += _by_cycles(gauged)
@@ -146,24 +160,13 @@ def _bounds(gauged: Gauged, hidden: Bracket) -> Bracket | None:
     if gauged.unit is None or is_little(gauged, hidden):
         return None
     if gauged.garbage == AT_RANDOM:
-        _, low, high = at_random(gauged.region, hidden)
+        _, low, high = waf_at_random(gauged.region, hidden)
         return _with_cache(gauged, low, high)
     factors = _of_closed_form(gauged, hidden.value)
     if factors is None:
         return None
     least, most = (waf_from_alpha(1 + size / gauged.region) for size in (hidden.high, hidden.low))
     return _with_cache(gauged, factors[0] * least, factors[1] * most)
-
-
-def at_random(region: float, hidden: Bracket) -> Bracket:
-    """WAF if victims are chosen at random: as many of their units are valid as of all flash.
-
-    The blocks that collection keeps free for an SLC cache to borrow take no data.
-    """
-    most, least = (
-        1 + region / size for size in (hidden.low, min(hidden.high, RESERVE * hidden.value))
-    )
-    return between(least / _RANDOM, most * _RANDOM)
 
 
 def is_little(gauged: Gauged, hidden: Bracket) -> bool:

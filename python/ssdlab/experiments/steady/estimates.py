@@ -16,8 +16,6 @@ from ssdlab.analysis.write_amplification import (
     waf_from_alpha,
 )
 from ssdlab.experiments.steady.closed_form import (
-    RESERVE,
-    at_random,
     is_little,
     narrowed_by_hidden,
     waf_by_hidden,
@@ -28,7 +26,20 @@ from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES, map_writes
 from ssdlab.experiments.steady.rates import SAME, same
-from ssdlab.experiments.steady.write_costs import CACHED, least_program_s, shows_map, waf_by_costs
+from ssdlab.experiments.steady.victims_at_random import (
+    RESERVE,
+    agrees_with_cost,
+    is_too_slow,
+    waf_by_hidden_at_random,
+)
+from ssdlab.experiments.steady.write_costs import (
+    CACHED,
+    FIRST,
+    is_clear,
+    least_program_s,
+    shows_map,
+    waf_by_costs,
+)
 from ssdlab.units import format_size
 
 MIB: Final = 1 << 20
@@ -49,18 +60,16 @@ _BY_COSTS: Final = "what a steady write costs, relative to programs and reads"
 _KNOWN: Final = 1.03  # the same by known garbage that agrees
 _FEW: Final = 1.15  # WAF of a first cycle with victims chosen from three / that with others
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
-_READS_MOST: Final = 2.2
-"""Cost of a steady write in programs / its WAF, at most, if victims are chosen at random: relocated
-units are read first, and a read takes no longer than a program; a tenth for noise."""
 _TOO_SLOW: Final = (
     "a steady write costs more than a read and a program of each unit that victims chosen at "
     "random have with that much of it"
 )
 _SEEN_BEHIND_LINK: Final = 3.0  # WAF of known garbage that lowers the rate at once, at least
-_FIRST: Final = 5.0  # WAF of known garbage in the first part, at least
 _NO_CHOICE: Final = (
     "no choice of victims has the WAF of the first cycle of collection with that much of it"
 )
+_FAR: Final = 1.5  # WAF by known garbage / by the hidden flash, if both may be right
+_OTHER_KNOWN: Final = "known garbage shows a WAF that no choice of victims has with that much of it"
 _FEW_CACHED: Final = (
     "an SLC cache takes the writes, so that the rate does not show whether victims are chosen at "
     "random or from a few"
@@ -111,14 +120,18 @@ def _contradiction(gauged: Gauged, size: Bracket) -> str:
     if unit is None or not gauged.has_single_reads:
         return ""
     if gauged.garbage == AT_RANDOM:
-        most = _READS_MOST * unit * (1 + gauged.region / size.low)
-        return _TOO_SLOW if gauged.direct / gauged.steady > most else ""
+        return _TOO_SLOW if is_too_slow(gauged, size) else ""
     found = [each for each in cycles(gauged, by_fall=True) if each.may_be_collection]
     wafs = [each.waf_of(1 / gauged.steady) for each in found]
     least, most = (
         unit * factor * waf_from_alpha(1 + hidden / gauged.region)
         for factor, hidden in zip(BY_POLICY, (size.high, size.low), strict=True)
     )
+    garbage = gauged.garbage
+    if isinstance(garbage, Garbage) and is_clear(gauged) and not gauged.is_direct_limited:
+        known = _waf_by(gauged, garbage)
+        if not least / _FAR < known < most * _FAR:
+            return _OTHER_KNOWN
     low, high = least / _SURE, most * _SURE
     is_other = all(each.high < low for each in wafs) or all(each.low > high for each in wafs)
     return _NO_CHOICE if wafs and is_other else ""
@@ -146,12 +159,10 @@ def _hidden_by_cycle(gauged: Gauged) -> Estimate | None:
 
 def _agrees(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:
     """Whether the cost after the fall is that of collection with as much hidden flash."""
+    if gauged.garbage == AT_RANDOM:
+        return agrees_with_cost(gauged, found, hidden)
     steady = 1 / gauged.steady
     low, high = (1 + size / gauged.region for size in hidden[1:])
-    if gauged.garbage == AT_RANDOM:
-        waf_at_random = math.sqrt(low / (low - 1) * high / (high - 1))
-        is_same = any(same(each.unit * waf_at_random, gauged.direct * steady) for each in found)
-        return is_same and not gauged.is_direct_limited and any(each.is_flat for each in found)
     is_few = gauged.garbage == FROM_FEW
     sure = [each for each in found if each.is_collection or (is_few and each.may_be_collection)]
     if not sure:
@@ -283,7 +294,8 @@ def _without_relative(gauged: Gauged, by_costs: Bracket) -> Estimate:
 
     If victims are chosen from a few, these cycles narrow wide bounds.
     """
-    found = [each for each in cycles(gauged) if each.may_be_collection]
+    is_random = gauged.garbage == AT_RANDOM
+    found = [] if is_random else [each for each in cycles(gauged) if each.may_be_collection]
     bounds = [each.waf_of(1 / gauged.steady) for each in found]
     agree = [
         (max(by_costs.low, each.least / _LIKELY), min(by_costs.high, each.high * _FEW))
@@ -308,7 +320,7 @@ def _may_be_few(gauged: Gauged) -> bool:
     Such victims include newer superblocks: few in the first part that is written again, but most of
     them in later parts.
     """
-    return isinstance(gauged.garbage, Garbage) and gauged.garbage.waf < _FIRST
+    return isinstance(gauged.garbage, Garbage) and gauged.garbage.waf < FIRST
 
 
 def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
@@ -373,7 +385,8 @@ def _agreed(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket | None:
         return _centred(gauged, both)
     if gauged.garbage == FROM_FEW:
         return _of_few(gauged, low, high)
-    may_hide = gauged.may_write_cache or (gauged.misses_map and not shows_map(gauged))
+    is_unclear = gauged.may_write_cache and not gauged.writes_cache
+    may_hide = is_unclear or (gauged.misses_map and not shows_map(gauged))
     return None if may_hide else between(least, high)
 
 
@@ -430,8 +443,6 @@ def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
         return Estimate(None, "victims are chosen at random, and the hidden flash is not known")
     if is_little(gauged, hidden.bracket):
         return Estimate(None, "victims are chosen at random, and little flash is hidden")
-    if not any(cycle.is_flat for cycle in cycles(gauged, by_fall=True)):
-        return Estimate(None, "victims are chosen at random, but the rate changed after the fall")
-    _, least, most = (gauged.unit * waf for waf in at_random(gauged.region, hidden.bracket))
-    why = "victims are chosen at random: as many of their units are valid as of all flash"
-    return _with_cache(gauged, between(least, most), why)
+    flat = [each for each in cycles(gauged, by_fall=True) if each.is_flat]
+    found = waf_by_hidden_at_random(gauged, hidden.bracket, flat)
+    return _with_cache(gauged, found.bracket, found.why) if found.bracket else found

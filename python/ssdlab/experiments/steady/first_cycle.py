@@ -28,14 +28,15 @@ _SKIPPED: Final = 0.05  # of the cycle: the fall of the rate
 _DECLINE: Final = 0.03  # of a decline: how far another one may be from it
 _FASTER: Final = 1.08
 """A cost may decline by this factor more than WAF: a few superblocks are collected at a time."""
-_LEAST_DECLINE: Final = 1.05
+_LEAST_DECLINE: Final = 1.08
 _SLOWER: Final = 0.75
 """The decline of the cost relative to that of WAF, at least. It is that low if victims are chosen
 from a few, or are superblocks of few units."""
 _ANY: Final = 100.0  # programs
 _SLACK: Final = 0.05
-_FLAT: Final = 1.2
-"""If victims are chosen at random, WAF and cost are those of the steady state from the start."""
+_FLAT: Final = (0.6, 1.25)
+"""Decline of the cost if victims are chosen at random: WAF is that of the steady state from the
+start, and differs with the few superblocks that are collected."""
 
 
 class WafBounds(NamedTuple):
@@ -71,7 +72,7 @@ class Cycle:
     @property
     def is_flat(self) -> bool:
         """Whether the cost does not change, as if victims are chosen at random."""
-        return 1 / _FLAT < self.decline < _FLAT
+        return _FLAT[0] < self.decline < _FLAT[1]
 
     @property
     def most_constant(self) -> float:
@@ -142,6 +143,8 @@ def cycles(gauged: Gauged, *, by_fall: bool = False) -> list[Cycle]:
             if isinstance(gauged.garbage, Garbage) and not (by_fall or gauged.may_write_cache):
                 begins.append(gauged.garbage.hidden.value)
             each = [_cycle(gauged, unit, begin / gauged.region, buffer) for begin in begins]
+            if buffer > gauged.buffer and None in each:
+                return []
             of_unit += [cycle for cycle in each if cycle is not None]
         if not of_unit:
             return []

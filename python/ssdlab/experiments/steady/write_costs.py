@@ -23,6 +23,9 @@ _DIRECT: Final = (0.8, 1.02)
 """The cost of a program by known garbage / that by large writes: victims and dies are not equal."""
 _CLEAR: Final = 3.0
 """WAF of known garbage that decides alone: with less, newer superblocks are collected, too."""
+FIRST: Final = 5.0  # WAF of known garbage in the first part, at least
+BUFFER_LEAST: Final = 128 << 10
+"""Bytes of a write buffer that is seen behind a slow link: fewer are the first large writes."""
 _SLOWEST_S: Final = 0.003  # of a program
 """A buffer that holds less than is written in that time may not keep all dies busy."""
 _SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
@@ -46,6 +49,12 @@ def waf_by_costs(gauged: Gauged) -> Bracket | None:
     if gauged.may_write_cache:
         high += max(gauged.units)
     return Bracket(math.sqrt(low * high), low, high) if low <= high else None
+
+
+def is_clear(gauged: Gauged) -> bool:
+    """Whether known garbage of the first part shows WAF by costs, whatever else the run shows."""
+    garbage = gauged.garbage
+    return isinstance(garbage, Garbage) and garbage.waf > FIRST and not gauged.may_write_cache
 
 
 def least_program_s(gauged: Gauged) -> float | None:
