@@ -8,7 +8,7 @@ import pytest
 from gauged_drive import FLAT, LIKELY, NEITHER, SURE, drive, drop, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
-from ssdlab.experiments.steady import estimates
+from ssdlab.experiments.steady import estimates, victims_at_random
 from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.estimates import hidden_flash
 from ssdlab.experiments.steady.first_cycle import Cycle
@@ -103,3 +103,18 @@ def test_hidden_flash_must_allow_the_waf_that_known_garbage_shows(
     found = _hidden_flash(monkeypatch, garbage=garbage, **values)
     assert (found.bracket is not None) is is_known
     assert is_known or "known garbage shows a WAF" in found.why
+
+
+@pytest.mark.parametrize(
+    ("by_costs", "is_known"), [((5.0, 12.0), True), ((8.0, 12.0), False), ((5.0, 7.0), False)]
+)
+def test_bounds_by_programs_and_reads_decide_about_victims_at_random_if_they_are_known(
+    by_costs: tuple[float, float], is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """15 % of hidden flash has a WAF of 7.7, although a write costs 11 programs."""
+    random: dict[str, Any] = {"garbage": AT_RANDOM, "steady": 1 / 11, "at": 150.0}
+    assert _hidden_flash(monkeypatch, FLAT, **random).bracket is None
+    bounds = Bracket(6.0, *by_costs)
+    monkeypatch.setattr(victims_at_random, "waf_by_costs", lambda _gauged: bounds)
+    found = _hidden_flash(monkeypatch, FLAT, **random)
+    assert (found.bracket is not None) is is_known
