@@ -69,7 +69,9 @@ _NO_CHOICE: Final = (
     "no choice of victims has the WAF of the first cycle of collection with that much of it"
 )
 _FAR: Final = 1.5  # WAF by known garbage / by the hidden flash, if both may be right
-_OTHER_KNOWN: Final = "known garbage shows a WAF that no choice of victims has with that much of it"
+_OTHER_KNOWN: Final = (
+    "no choice of victims has the WAF by known garbage with that much hidden flash"
+)
 _FEW_CACHED: Final = (
     "an SLC cache takes the writes, so that the rate does not show whether victims are chosen at "
     "random or from a few"

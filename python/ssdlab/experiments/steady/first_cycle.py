@@ -130,7 +130,7 @@ def cycles(gauged: Gauged, *, by_fall: bool = False) -> list[Cycle]:
     """The cycle for each position at which collection may begin, and for each mapping unit.
 
     With `by_fall` only for the fall of the rate of the rounds. Empty if the unit is not known and
-    one of those that are possible has no cycle.
+    one of those that are possible has no cycle, or if an unseen buffer may leave none.
     """
     if gauged.fall is None:
         return []
@@ -144,7 +144,7 @@ def cycles(gauged: Gauged, *, by_fall: bool = False) -> list[Cycle]:
                 begins.append(gauged.garbage.hidden.value)
             each = [_cycle(gauged, unit, begin / gauged.region, buffer) for begin in begins]
             if buffer > gauged.buffer and None in each:
-                return []
+                return []  # the unseen buffer may hold most of these writes
             of_unit += [cycle for cycle in each if cycle is not None]
         if not of_unit:
             return []

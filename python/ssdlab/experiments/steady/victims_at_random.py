@@ -22,14 +22,17 @@ RESERVE: Final = 1.15
 """Hidden flash / the part that is seen to take data, at most. Collection keeps some superblocks
 free."""
 _BY_LINK: Final = "victims are chosen at random, and the link hides a write buffer or an SLC cache"
-_OTHER_COST: Final = "victims are chosen at random, but a steady write costs more or less than that"
+_OTHER_COST: Final = (
+    "victims are chosen at random, but a steady write costs more or less than with the WAF by "
+    "the hidden flash"
+)
 _SURE: Final = 1.03  # factor of the bounds of WAF
 _READS_MOST: Final = 2.2
 """Cost of a steady write in programs / WAF, at most: relocated units are read first, and a read
 takes no longer than a program; a tenth for noise."""
 _COST: Final = (0.9, 1.6)
 """The same bounds, if the mapping unit is not larger than a block, and neither link nor SLC cache
-takes part: 0.99 to 1.48 on random drives whose hidden flash shows their WAF."""
+takes part: 0.99 to 1.48 on all but one of the random drives whose hidden flash shows WAF."""
 
 
 def waf_at_random(region: float, hidden: Bracket) -> Bracket:

@@ -25,7 +25,8 @@ _CLEAR: Final = 3.0
 """WAF of known garbage that decides alone: with less, newer superblocks are collected, too."""
 FIRST: Final = 5.0  # WAF of known garbage in the first part, at least
 BUFFER_LEAST: Final = 128 << 10
-"""Bytes of a write buffer that is seen behind a slow link: fewer are the first large writes."""
+"""Bytes that a write buffer behind a slow link must take to be seen: less may be just the first two
+large writes."""
 _SLOWEST_S: Final = 0.003  # of a program
 """A buffer that holds less than is written in that time may not keep all dies busy."""
 _SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
