@@ -18,6 +18,7 @@ from ssdlab.fit.parameters import (
     within_overheads,
 )
 from ssdlab.profiles.toml_edit import get_value, set_value, set_values
+from ssdlab.units import parse_size
 
 START = "toshiba-xg5"
 KNOWN = ("flash.dies_per_channel",)
@@ -232,3 +233,24 @@ def test_the_protection_is_searched_only_if_it_is_not_known() -> None:
     ):
         space = search_space(start, [experiment], known)
         assert (PROTECTED in {choice.key for choice in space.choices}) == searched
+
+
+@pytest.mark.parametrize(
+    ("experiments", "known", "searched"),
+    [
+        (("stripe", "split"), (), True),
+        (("stripe", "split"), ("ftl.chunk",), False),
+        (("split", "suite"), (), False),
+        (("stripe",), (), False),
+    ],
+)
+def test_a_chunk_that_stripe_did_not_show_is_searched_for(
+    experiments: tuple[str, ...], known: tuple[str, ...], searched: bool
+) -> None:
+    space = search_space(profiles.load(START), experiments, known)
+    chunks = [choice for choice in space.choices if choice.key == "ftl.chunk"]
+    assert bool(chunks) is searched
+    if searched:
+        own = get_value(profiles.load(START), "ftl.chunk")
+        assert chunks[0].penalties[chunks[0].values.index(own)] == 0.0
+        assert list(chunks[0].values) == sorted(chunks[0].values, key=parse_size)

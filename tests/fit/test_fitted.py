@@ -100,3 +100,18 @@ def test_rates_contradict_only_what_the_other_results_determine(
     searched = Searched(Variant(START), SearchSpace((), ()), [Solution((), none, none, 1.0)], [])
     *_, contradicted = fitted._estimates_of(START, [searched], FitInput(()), {}, [], "a fit")
     assert contradicted == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("flash.program", ("250 us", "2400 us")), ("slc.program", ("500 us", "1200 us"))],
+)
+def test_a_program_that_rates_show_may_be_longer_with_a_larger_page(
+    key: str, expected: tuple[str, str]
+) -> None:
+    """`steady` shows bytes per program, of which one page or another may be the right one."""
+    pages = Estimate(PAGE, "32 KiB", "16 KiB", "64 KiB", determined=False)
+    program = Estimate(key, "700 us", "500 us", "1200 us", determined=False)
+    wide = fitted._for_all_pages(START, program, pages)
+    assert (wide.value, wide.low, wide.high) == ("700 us", *expected)
+    assert fitted._for_all_pages(START, program, None) == program

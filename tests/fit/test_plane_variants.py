@@ -20,6 +20,7 @@ from ssdlab.fit.fitted import fit
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import MIB
 from ssdlab.fit.parameters import (
+    CHUNK,
     DIES,
     PAGE,
     Estimate,
@@ -29,7 +30,7 @@ from ssdlab.fit.parameters import (
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.searched import Searched, _joined, with_plane_intervals
 from ssdlab.fit.solving import Solution
-from ssdlab.fit.variants import CHUNK, PENALTY, Variant, plane_variants, with_chunks
+from ssdlab.fit.variants import PENALTY, Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value, set_values
 
 EXPERIMENTS = ("split", "fsync")

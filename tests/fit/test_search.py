@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
@@ -15,13 +16,14 @@ from ssdlab.errors import UsageError
 from ssdlab.fit import search as search_module
 from ssdlab.fit import solving
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
-from ssdlab.fit.choices import Choice
+from ssdlab.fit.choices import Choice, MultiPlanePage
 from ssdlab.fit.fitted import Fitted, fit
+from ssdlab.fit.measurement import CellKey
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import LINK_MAX, SearchSpace, search_space
+from ssdlab.fit.parameters import LINK_MAX, PAGE, Scale, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.solving import Floats, Solution, Task, cost_on, solve_all
-from ssdlab.profiles.toml_edit import get_value, set_value
+from ssdlab.profiles.toml_edit import get_value, set_value, set_values
 
 ROW = AgeingRow("made", 4096.0, (50.0, 200.0, 800.0, 4000.0), (1.0,) * 5)
 PORTIONS = Choice("ftl.read_portion", (None, "256 KiB"), (0.0, 0.5))
@@ -141,9 +143,11 @@ def test_a_search_goes_on_after_steps_that_were_too_long(monkeypatch: pytest.Mon
         return np.where(log_factors > 0.07, 50.0, 1 - 0.2 * log_factors)
 
     monkeypatch.setattr(solving, "residuals_of", lambda _task: cliff)
-    space = SimpleNamespace(bounds=lambda: (np.full(1, -9.0), np.full(1, 9.0)))
+    scales = (Scale("flash.read", 0.1, 10.0, 1.0),)
+    space = SimpleNamespace(bounds=lambda: (np.full(1, -9.0), np.full(1, 9.0)), scales=scales)
     start = Solution((), np.zeros(1), np.zeros(1), 0.0)
-    task = Task("", (), cast(SearchSpace, space), start, 0.0, 3, Effort.FINE)
+    objectives = (Objective("split", (), lambda *_: {}, np.empty(0)),)
+    task = Task("", objectives, cast(SearchSpace, space), start, 0.0, 3, Effort.FINE)
     [solution] = solve_all([task], lambda _done: None)
     assert max(points) == 3.0, "the first step"
     assert 0.04 < solution.log_factors[0] < 0.07
@@ -192,3 +196,89 @@ def test_a_solution_is_found_among_others_with_the_same_choices() -> None:
     solutions = [one, other]
     solutions.remove(other)
     assert solutions == [one]
+
+
+GEOMETRY_START = set_values(
+    profiles.load("toshiba-xg5"),
+    {"flash.read": "50 us", "flash.planes": 1, "flash.page": "16 KiB", "flash.dies_per_channel": 2},
+)
+PAGES = MultiPlanePage(PAGE, ("16 KiB", "64 KiB"), (0.0, 0.0))
+
+
+def _read_us(profile: str) -> float:
+    return float(str(get_value(profile, "flash.read")).split()[0])
+
+
+def _pages(profile: str) -> int:
+    """Pages of 64 KiB."""
+    return 64 // int(str(get_value(profile, "flash.page")).split()[0])
+
+
+def _geometry_objective(expected: Sequence[float]) -> Objective:
+    """Times of a single page, of 64 KiB, and of four pages on all dies of a channel."""
+
+    def times(profile: str, _effort: Effort) -> dict[CellKey, float]:
+        dies = get_value(profile, "flash.dies_per_channel")
+        of_cases = (1.0, float(_pages(profile)), 4.0 / dies)
+        return {((n,), "read_ms"): _read_us(profile) * each for n, each in enumerate(of_cases)}
+
+    cells = tuple(Cell((n,), "read_ms", time) for n, time in enumerate(expected))
+    return Objective("split", cells, times, np.full(len(cells), 0.04))
+
+
+def _without_polish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last iterations, which take rough steps to all other choices, do nothing."""
+    monkeypatch.setattr(search_module._Search, "_polished", lambda _self, best, _tried: [best])
+
+
+@pytest.mark.parametrize(
+    ("choice", "true", "expected", "varied"),
+    [
+        (Choice("flash.dies_per_channel", (2, 4, 8), (0.0,) * 3), 8, (200.0, 800.0, 100.0), 0),
+        (PAGES, "64 KiB", (200.0, 200.0, 400.0), 1),
+    ],
+)
+def test_a_search_starts_where_solved_factors_explain_the_reads_best(
+    monkeypatch: pytest.MonkeyPatch,
+    choice: Choice,
+    true: object,
+    expected: Sequence[float],
+    varied: int,
+) -> None:
+    """At the start profile's tR the wrong choice explains them better."""
+    monkeypatch.setattr(search_module, "SWEEPS_MAX", 0)
+    monkeypatch.setattr(search_module, "VARIED", varied)
+    _without_polish(monkeypatch)
+    space = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), (choice,))
+    objective = _geometry_objective(expected)
+    best, *_ = search_module.search(GEOMETRY_START, [objective], space, lambda *_: None)
+    assert best.choices == (true,)
+    assert float(np.exp(best.log_factors[0])) == pytest.approx(4.0, rel=0.02)
+
+
+def test_every_other_page_is_solved_even_if_rough_steps_promise_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search_module, "SOLVED", 0)
+    monkeypatch.setattr(search_module, "STEPPED", 0)
+    _without_polish(monkeypatch)
+    space = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), (PAGES,))
+    objective = replace(_geometry_objective((200.0, 200.0, 400.0)), experiment="suite")
+    best, *_ = search_module.search(GEOMETRY_START, [objective], space, lambda *_: None)
+    assert best.choices == ("64 KiB",)
+
+
+def test_a_factor_that_no_result_depends_on_costs_no_twin() -> None:
+    scales = (Scale("flash.program", 0.1, 10.0, 2.0), Scale("flash.read", 0.1, 10.0, 1.0))
+    measured: list[tuple[float, ...]] = []
+
+    def residuals(at: Floats) -> Floats:
+        measured.append(tuple(at))
+        return np.array([3 * at[1], at[0] / 2, at[1]])
+
+    objectives = (Objective("split", (), lambda *_: {}, np.empty(0)),)
+    start = Solution((), np.zeros(2), np.zeros(2), 0.0)
+    task = Task("", objectives, SearchSpace(scales, ()), start, 0.0, 3, Effort.FINE)
+    derivatives = solving._derivatives(task, residuals, np.zeros(2))
+    assert derivatives == pytest.approx(np.array([[0.0, 3.0], [0.5, 0.0], [0.0, 1.0]]))
+    assert measured == [(0.0, 0.0), (0.0, solving.STEP)]

@@ -22,7 +22,7 @@ from ssdlab.fit.direct_estimates import (
     with_unknown_unit,
 )
 from ssdlab.fit.intervals import DETERMINED_RATIO, POOR_FIT, drop_of
-from ssdlab.fit.lasting import lasting_estimates, page_by_rates
+from ssdlab.fit.lasting import PROGRAM, lasting_estimates, page_by_rates
 from ssdlab.fit.objective import Floats, Objective
 from ssdlab.fit.parameters import (
     BUFFER,
@@ -31,6 +31,7 @@ from ssdlab.fit.parameters import (
     DIES_PER_CHANNEL,
     PAGE,
     Estimate,
+    Scale,
     SearchSpace,
     number_of_dies,
     within_overheads,
@@ -77,9 +78,9 @@ ASSUMED: Final = (
 )
 """Numbers that fits with few results take from the start profile, and that others depend on."""
 _WRITTEN_BY_PAGE: Final = ("flash.planes", "flash.page")
+PROGRAMS: Final = (PROGRAM, "slc.program")
 DEPENDS_ON: Final = {
-    "flash.program": _WRITTEN_BY_PAGE,
-    "slc.program": _WRITTEN_BY_PAGE,
+    **dict.fromkeys(PROGRAMS, _WRITTEN_BY_PAGE),
     "flash.read": ("ftl.chunk",),
 }
 """Assumed numbers that decide the value of another: the rate of writing shows only the time of a
@@ -195,7 +196,7 @@ def _estimates_of(
     applied = {key: one for key, one in direct.items() if key not in searched}
     text = apply_estimates(text, list(applied.values()), source)
     intervals = [_with_page_types(text, one) for one in intervals_of(near)]
-    is_known = any(one.key == "flash.program" and one.determined for one in intervals)
+    is_known = any(one.key == PROGRAM and one.determined for one in intervals)
     excess = found.solutions[0].excess
     unsure = [one for one in intervals if one.key == PAGE and not one.determined]
     if is_known and unsure:
@@ -212,7 +213,8 @@ def _estimates_of(
         spare=applied.get("ftl.spare"),
         is_known=is_known,
     )
-    found_by_rates = {one.key: one for one in lasting}
+    page_estimate = next((one for one in intervals if one.key == PAGE), None)
+    found_by_rates = {one.key: _for_all_pages(text, one, page_estimate) for one in lasting}
     applied |= found_by_rates
     text = apply_estimates(text, list(applied.values()), source)
     applied |= {one.key: one for one in found.by_rates if one.key not in searched}
@@ -226,8 +228,24 @@ def _estimates_of(
         for one in intervals
         if one.key not in applied
     ]
-    contradicted = is_known and "flash.program" in found_by_rates
+    contradicted = is_known and PROGRAM in found_by_rates
     return text, with_unknown_unit(_with_assumptions(text, parameters, fit_input)), contradicted
+
+
+def _for_all_pages(text: str, estimate: Estimate, pages: Estimate | None) -> Estimate:
+    """The estimate; the time of a program with the bounds of each page that the drive may have.
+
+    The rate of writing shows only the time divided by the page.
+    """
+    if estimate.key != PROGRAM or pages is None:
+        return estimate
+    scale = Scale(PROGRAM, 0.0, np.inf, 1.0)
+    size = parse_size(str(pages.value))
+    low, high = (
+        scale.changes(text, parse_size(str(page)) / size, time)[PROGRAM]
+        for page, time in ((pages.low, estimate.low), (pages.high, estimate.high))
+    )
+    return replace(estimate, low=low, high=high)
 
 
 def _checked(
@@ -297,7 +315,8 @@ def _with_assumptions(
     if not SINGLE_UNITS.isdisjoint(fit_input.experiments):
         del depends_on["flash.read"]
     if "stripe" in fit_input.experiments:  # it was run, but did not show the chunk
-        depends_on[PAGE] = ("ftl.chunk",)
+        for key in (PAGE, *PROGRAMS):
+            depends_on[key] = (*depends_on.get(key, ()), "ftl.chunk")
     return [
         replace(one, determined=False, assumes=assumes)
         if (assumes := tuple(key for key in depends_on.get(one.key, ()) if key in assumed))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -54,7 +54,9 @@ BITS_PER_CELL: Final = (2, 3, 4)
 BITS_PER_CELL_DEFAULT: Final = 3
 MAPPING_UNITS: Final = ("4 KiB", "8 KiB", "16 KiB")
 TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
-_SIZES: Final = ("ftl.mapping_unit", "link.max_transfer")
+CHUNK: Final = "ftl.chunk"
+CHUNKS: Final = ("16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB")
+_SIZES: Final = (CHUNK, "ftl.mapping_unit", "link.max_transfer")
 SUSPENDS: Final = (None, "20 us")
 DELAY_LIMIT: Final = "flash.delay_limit"
 DELAY_LIMITS: Final = (None, "500 us", "1 ms", "2 ms", "4 ms")
@@ -238,7 +240,7 @@ _EXPERIMENTS_FOR: Final = {
     TYPES: ["split"],
     "flash.cache_register": ["split"],
     "flash.keeps_page": ["split"],
-    "ftl.chunk": ["stripe"],
+    CHUNK: ["stripe"],
     "ftl.read_ahead": ["split"],
     "ftl.read_portion": ["aging"],
     "ftl.read_portions": ["aging"],
@@ -249,6 +251,11 @@ _EXPERIMENTS_FOR: Final = {
     **{key: [name for name, keys in _SCALES_OF.items() if key in keys] for key in _PRIORS},
     BUFFER: ["cache"],
 }
+
+
+def scales_of(experiments: Iterable[str]) -> set[str]:
+    """The scaled profile numbers that results of these experiments depend on."""
+    return {key for experiment in experiments for key in _SCALES_OF[experiment]}
 
 
 def experiments_for(key: str) -> list[str]:
@@ -270,7 +277,7 @@ def search_space(
     Raises:
         UsageError: the profile lacks one of these numbers.
     """
-    keys = {key for experiment in experiments for key in _SCALES_OF[experiment]}
+    keys = scales_of(experiments)
     keys -= set(known) - _SLC_SCALES  # the search knows more of these than the rates of `cache`
     keys -= {key for key in _SLC_SCALES if get_value(profile, key) is None}
     only_row = set(experiments) == {"aging"}
@@ -301,6 +308,8 @@ def _geometry_choices(
             kind, dies = Channels, number_of_dies(profile)
             counts = [n for n in counts if dies % n == 0]
         yield kind(CHANNELS, tuple(counts), tuple(0.5 * (n != start) for n in counts))
+    if CHUNK not in known and {"stripe", "split"} <= set(experiments) and get_value(profile, CHUNK):
+        yield _choice(profile, CHUNK, CHUNKS)
     if get_value(profile, "slc.size") is not None and not _DEPEND_ON_CACHE.isdisjoint(experiments):
         start = get_value(profile, "slc.mode") or "static"
         yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))

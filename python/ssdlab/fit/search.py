@@ -16,11 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from ssdlab.errors import UsageError
+from ssdlab.fit.direct_estimates import SLC
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.neighbours import Neighbours, Start, best_by
 from ssdlab.fit.objective import Effort, Objective
 from ssdlab.fit.parameters import (
     CHANNELS,
+    CHUNK,
     DELAY_LIMIT,
     DIES_PER_CHANNEL,
     PAGE,
@@ -44,13 +46,15 @@ can make up for the errors of others."""
 FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
 SHOW_DIES: Final = ("split", "stripe")
-"""Experiments that rank dies and channels, if `stripe` does not report them."""
+"""Experiments that rank dies, channels and pages after the grid."""
 MODE: Final = "slc.mode"
 SUSPEND: Final = "flash.suspend"
 RULES: Final = (MODE, "ftl.mapping_unit", SUSPEND, PROTECTED)
 """Choices that the grid does not show, and that all other numbers depend on."""
 NOT_IN_GRID: Final = (
     *RULES,
+    CHUNK,
+    SLC,
     "link.max_transfer",
     "flash.keeps_page",
     "ftl.read_ahead",
@@ -61,8 +65,12 @@ REGISTER: Final = "flash.cache_register"
 BRANCHING: Final = (REGISTER,)
 """Choices that change what all other numbers mean. Each combination is a branch of the search, in
 which these are varied before the branches compare."""
+GEOMETRY: Final = (*BRANCHING, CHANNELS, DIES_PER_CHANNEL)
+"""Choices of a grid of which each combination is solved, with the page that is best at first."""
+VARIED: Final = 4
+"""How many of the best combinations of a grid are solved with other pages and dies, too."""
 MORE_STARTS: Final = 6
-"""Best combinations with unlike numbers of channels that are solved if the dies are not known."""
+"""Best combinations with unlike numbers of channels from which the search starts, too."""
 EXCHANGES: Final = 5
 """How many combinations are solved in which something else is the limit."""
 START_ROUNDS: Final = 3
@@ -230,7 +238,11 @@ class _Search:
                 if best.choices in exchanged:
                     break
                 exchanged.add(best.choices)
-                found = [*self._exchange_limits(best), *self._pairs(best)]
+                found = [
+                    *self._exchange_limits(best),
+                    *self._pairs(best),
+                    *self._other_sizes(best),
+                ]
             solved += found
             last, branches = branches, best_by([*branches, *found], self._places(BRANCHING))
             if branches == last:
@@ -317,7 +329,7 @@ class _Search:
         return least if least.cost < best.cost else None
 
     def _grid(self) -> list[Start]:
-        """The combinations that explain `split` best at the first guess.
+        """The combinations that explain `split` and `stripe` best, with unlike channels.
 
         Channels and their bandwidth are varied together, because they compensate each other. With
         and without a cache register all other numbers differ, so there is one of each.
@@ -333,21 +345,27 @@ class _Search:
             for moved in self.neighbours.bandwidths(choices)
         ]
         ranked = self._solve_each(tasks, objectives, 1)
-        if CHANNELS in keys and DIES_PER_CHANNEL in keys:
-            return self._with_unknown_dies(ranked) or [start]
-        best = best_by(ranked, self._places(BRANCHING))
+        solved = self._solve_grid(best_by(ranked, self._places(GEOMETRY)))
+        best = best_by(solved, self._places(BRANCHING))
+        more = best_by(solved, self._places((*BRANCHING, CHANNELS)))
+        best += [one for one in more[:MORE_STARTS] if one not in best]
         return [(one.choices, one.log_factors) for one in best] or [start]
 
-    def _with_unknown_dies(self, ranked: Sequence[Solution]) -> list[Start]:
-        """The best of a grid, and the best with other channels: only `stripe` shows the dies."""
-        each = best_by(ranked, self._places((*BRANCHING, CHANNELS, DIES_PER_CHANNEL)))
+    def _solve_grid(self, grid: Sequence[Solution]) -> list[Solution]:
+        """The combinations of a grid with the best factors, and others near those that are best.
+
+        The first guess ranks them poorly: a wrong time or bandwidth outweighs the dies and pages.
+        """
         objectives = [one for one in self.others if one.experiment in SHOW_DIES]
-        tasks = [(one.choices, one.log_factors) for one in each]
-        ranked = self._solve_each(tasks, objectives, 1)
-        best = best_by(ranked, self._places(BRANCHING))
-        more = best_by(ranked, self._places((*BRANCHING, CHANNELS)))
-        best += [one for one in more[:MORE_STARTS] if one not in best]
-        return [(one.choices, one.log_factors) for one in best]
+        tasks = [(one.choices, one.log_factors) for one in grid]
+        solved = self._solve_each(tasks, objectives, SWEEP_ROUNDS)
+        solved.sort(key=lambda one: one.cost)
+        near = [
+            step
+            for one in solved[:VARIED]
+            for step in self.neighbours.steps(one, [PAGE, DIES_PER_CHANNEL, CHUNK])
+        ]
+        return solved + self._solve_each(near, objectives, SWEEP_ROUNDS)
 
     def _exchange_limits(self, best: Solution) -> list[Solution]:
         """The best solutions where something else limits the fastest rates."""
@@ -355,6 +373,14 @@ class _Search:
         ranked.sort(key=lambda one: one.cost)
         tasks = [(one.choices, one.log_factors) for one in ranked[:EXCHANGES]]
         return self._solve_each(tasks, self.others, SWEEP_ROUNDS)
+
+    def _other_sizes(self, best: Solution) -> list[Solution]:
+        """The best solution for each other page, and chunk if that is not known.
+
+        Their factors differ too much from those of the best for rough steps.
+        """
+        tasks = self.neighbours.steps(best, [PAGE, CHUNK])
+        return self._solve_each(tasks, self.others, START_ROUNDS)
 
     def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
         """The best after more iterations, and the others within the interval.

@@ -16,6 +16,7 @@ from ssdlab.fit.intervals import DETERMINED_RATIO, drop_of, estimates
 from ssdlab.fit.objective import Objective
 from ssdlab.fit.parameters import (
     BUFFER,
+    CHUNK,
     DIES,
     DIES_PER_CHANNEL,
     INDEPENDENT,
@@ -28,7 +29,7 @@ from ssdlab.fit.parameters import (
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.search import Progress, search
 from ssdlab.fit.solving import Solution
-from ssdlab.fit.variants import CHUNK, Variant, plane_variants, with_chunks
+from ssdlab.fit.variants import Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
 

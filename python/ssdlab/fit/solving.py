@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ssdlab.errors import TargetError
 from ssdlab.fit.direct_estimates import enlarge_buffer
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import SearchSpace, within_overheads
+from ssdlab.fit.parameters import SearchSpace, scales_of, within_overheads
 from ssdlab.profiles.toml_edit import set_values, values_only
 
 Floats = npt.NDArray[np.float64]
@@ -179,10 +179,7 @@ def _solve(task: Task) -> Solution | None:
             return last[0].derivatives
         if len(derived) == task.rounds:
             raise _EnoughError(moved)
-        points = [moved + STEP * axis for axis in np.eye(len(moved))]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            there = list(pool.map(residuals, points))
-        derivatives = np.column_stack([(shifted - here) / STEP for shifted in there])
+        derivatives = _derivatives(task, residuals, moved)
         derived.append(derivatives)
         last[:] = [_Point(moved.copy(), here, derivatives)]
         return derivatives
@@ -212,6 +209,25 @@ def _solve(task: Task) -> Solution | None:
     excess = max(1.0, float(data @ data) / max(1, len(data) - len(moved)))
     cost = float(at @ at) + task.penalty
     return Solution(choices, start + moved, sigma, cost, excess, derivatives)
+
+
+def _derivatives(task: Task, residuals: Callable[[Floats], Floats], at: Floats) -> Floats:
+    """The derivatives of the residuals by each factor.
+
+    Of a factor on which none of the results depends, only that of the prior, without a twin.
+    """
+    here, scales = residuals(at), task.space.scales
+    keys = scales_of(objective.experiment for objective in task.objectives)
+    derivatives = np.zeros((len(here), len(scales)))
+    rows = range(len(here) - len(scales), len(here))  # those of the prior
+    for n, (row, scale) in enumerate(zip(rows, scales, strict=True)):
+        derivatives[row, n] = 1 / scale.prior_sigma
+    shown = [n for n, scale in enumerate(scales) if scale.key in keys]
+    points = [at + STEP * axis for axis in np.eye(len(at))[shown]]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for n, there in zip(shown, pool.map(residuals, points), strict=True):
+            derivatives[:, n] = (there - here) / STEP
+    return derivatives
 
 
 def _step(

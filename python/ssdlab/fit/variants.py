@@ -26,6 +26,7 @@ from ssdlab.fit.intervals import DETERMINED_RATIO
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.parameters import (
     CHANNELS,
+    CHUNK,
     DIES_PER_CHANNEL,
     INDEPENDENT,
     Estimate,
@@ -39,7 +40,6 @@ SIZES: Final = 9
 """How many sizes are tried; the interval ends half way to the next one."""
 SHARES: Final = (0.02, 0.32)
 """Of the capacity: the sizes that are tried if nothing is known of them."""
-CHUNK: Final = "ftl.chunk"
 PLANES: Final = (2, 4)
 """Numbers of planes that are tried."""
 PENALTY: Final = 4.0
