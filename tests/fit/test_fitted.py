@@ -103,15 +103,24 @@ def test_rates_contradict_only_what_the_other_results_determine(
 
 
 @pytest.mark.parametrize(
-    ("key", "expected"),
-    [("flash.program", ("250 us", "2400 us")), ("slc.program", ("500 us", "1200 us"))],
+    ("ends", "expected"),
+    [(("16 KiB", "64 KiB"), ("250 us", "2400 us")), (None, ("500 us", "1200 us"))],
 )
 def test_a_program_that_rates_show_may_be_longer_with_a_larger_page(
-    key: str, expected: tuple[str, str]
+    monkeypatch: pytest.MonkeyPatch, ends: tuple[str, str] | None, expected: tuple[str, str]
 ) -> None:
     """`steady` shows bytes per program, of which one page or another may be the right one."""
-    pages = Estimate(PAGE, "32 KiB", "16 KiB", "64 KiB", determined=False)
-    program = Estimate(key, "700 us", "500 us", "1200 us", determined=False)
-    wide = fitted._for_all_pages(START, program, pages)
+    page = [] if ends is None else [Estimate(PAGE, "32 KiB", *ends, determined=False)]
+    program = Estimate("flash.program", "700 us", "500 us", "1200 us", determined=False)
+    spare = Estimate("ftl.spare", 0.1, 0.08, 0.12, determined=False)
+    pages = MultiPlanePage.of_profile(PAGE, START, MULTI_PLANE_PAGES)
+    monkeypatch.setattr(searched_module, "estimates", lambda *_: page)
+    monkeypatch.setattr(fitted, "lasting_estimates", lambda *_, **__: [program, spare])
+    none = np.empty(0)
+    solution = Solution(("32 KiB",), none, none, 1.0)
+    searched = Searched(Variant(START), SearchSpace((), (pages,)), [solution], [])
+    _, found, _ = fitted._estimates_of(START, [searched], FitInput(()), {}, [], "a fit")
+    by_key = {each.key: each for each in found}
+    wide = by_key["flash.program"]
     assert (wide.value, wide.low, wide.high) == ("700 us", *expected)
-    assert fitted._for_all_pages(START, program, None) == program
+    assert (by_key["ftl.spare"].low, by_key["ftl.spare"].high) == (0.08, 0.12)
