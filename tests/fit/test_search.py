@@ -200,18 +200,29 @@ def test_a_solution_is_found_among_others_with_the_same_choices() -> None:
 
 GEOMETRY_START = set_values(
     profiles.load("toshiba-xg5"),
-    {"flash.read": "50 us", "flash.planes": 1, "flash.page": "16 KiB", "flash.dies_per_channel": 2},
+    {
+        "flash.read": "50 us",
+        "flash.planes": 1,
+        "flash.page": "16 KiB",
+        "flash.dies_per_channel": 2,
+        "ftl.chunk": "16 KiB",
+    },
 )
+DIES = Choice("flash.dies_per_channel", (2, 4, 8), (0.0, 0.0, 0.0))
 PAGES = MultiPlanePage(PAGE, ("16 KiB", "64 KiB"), (0.0, 0.0))
+CHUNKS = Choice("ftl.chunk", ("16 KiB", "64 KiB"), (0.0, 0.0))
+FOUR_TIMES = (200.0, 200.0, 400.0)
+"""Times with four times the tR, page or chunk of this profile."""
 
 
 def _read_us(profile: str) -> float:
     return float(str(get_value(profile, "flash.read")).split()[0])
 
 
-def _pages(profile: str) -> int:
-    """Pages of 64 KiB."""
-    return 64 // int(str(get_value(profile, "flash.page")).split()[0])
+def _pieces(profile: str) -> float:
+    """Pieces of 64 KiB that are read one after the other: pages or chunks, whichever are larger."""
+    sizes = (str(get_value(profile, key)) for key in ("flash.page", "ftl.chunk"))
+    return 64.0 / max(int(size.split()[0]) for size in sizes)
 
 
 def _geometry_objective(expected: Sequence[float]) -> Objective:
@@ -219,7 +230,7 @@ def _geometry_objective(expected: Sequence[float]) -> Objective:
 
     def times(profile: str, _effort: Effort) -> dict[CellKey, float]:
         dies = get_value(profile, "flash.dies_per_channel")
-        of_cases = (1.0, float(_pages(profile)), 4.0 / dies)
+        of_cases = (1.0, _pieces(profile), 4.0 / dies)
         return {((n,), "read_ms"): _read_us(profile) * each for n, each in enumerate(of_cases)}
 
     cells = tuple(Cell((n,), "read_ms", time) for n, time in enumerate(expected))
@@ -232,15 +243,16 @@ def _without_polish(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "true", "expected", "varied"),
+    ("choices", "true", "expected", "varied"),
     [
-        (Choice("flash.dies_per_channel", (2, 4, 8), (0.0,) * 3), 8, (200.0, 800.0, 100.0), 0),
-        (PAGES, "64 KiB", (200.0, 200.0, 400.0), 1),
+        ((DIES,), 8, (200.0, 800.0, 100.0), 0),
+        ((PAGES,), "64 KiB", FOUR_TIMES, 1),
+        ((DIES, CHUNKS), "64 KiB", FOUR_TIMES, 1),
     ],
 )
 def test_a_search_starts_where_solved_factors_explain_the_reads_best(
     monkeypatch: pytest.MonkeyPatch,
-    choice: Choice,
+    choices: tuple[Choice, ...],
     true: object,
     expected: Sequence[float],
     varied: int,
@@ -249,21 +261,22 @@ def test_a_search_starts_where_solved_factors_explain_the_reads_best(
     monkeypatch.setattr(search_module, "SWEEPS_MAX", 0)
     monkeypatch.setattr(search_module, "VARIED", varied)
     _without_polish(monkeypatch)
-    space = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), (choice,))
+    space = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), choices)
     objective = _geometry_objective(expected)
     best, *_ = search_module.search(GEOMETRY_START, [objective], space, lambda *_: None)
-    assert best.choices == (true,)
+    assert best.choices[-1] == true
     assert float(np.exp(best.log_factors[0])) == pytest.approx(4.0, rel=0.02)
 
 
-def test_every_other_page_is_solved_even_if_rough_steps_promise_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("sizes", [PAGES, CHUNKS])
+def test_every_other_size_is_solved_even_if_rough_steps_promise_nothing(
+    monkeypatch: pytest.MonkeyPatch, sizes: Choice
 ) -> None:
     monkeypatch.setattr(search_module, "SOLVED", 0)
     monkeypatch.setattr(search_module, "STEPPED", 0)
     _without_polish(monkeypatch)
-    space = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), (PAGES,))
-    objective = replace(_geometry_objective((200.0, 200.0, 400.0)), experiment="suite")
+    space = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), (sizes,))
+    objective = replace(_geometry_objective(FOUR_TIMES), experiment="suite")
     best, *_ = search_module.search(GEOMETRY_START, [objective], space, lambda *_: None)
     assert best.choices == ("64 KiB",)
 
