@@ -10,7 +10,7 @@ import pytest
 from ssdlab import profiles
 from ssdlab.fit import fitted
 from ssdlab.fit import searched as searched_module
-from ssdlab.fit.choices import MultiPlanePage, PageTypes
+from ssdlab.fit.choices import Choice, MultiPlanePage, PageTypes
 from ssdlab.fit.intervals import POOR_FIT
 from ssdlab.fit.parameters import (
     BUFFER,
@@ -124,3 +124,29 @@ def test_a_program_that_rates_show_may_be_longer_with_a_larger_page(
     wide = by_key["flash.program"]
     assert (wide.value, wide.low, wide.high) == ("700 us", *expected)
     assert (by_key["ftl.spare"].low, by_key["ftl.spare"].high) == (0.08, 0.12)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_without_a_known_chunk_neither_page_nor_programs_are_determined(
+    monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    """With another chunk, other pages may explain the results as well."""
+    keys = ("ftl.chunk", PAGE, "flash.program", "slc.program")
+    found = [Estimate(key, "32 KiB", "32 KiB", "32 KiB") for key in keys[:2]]
+    found += [Estimate(key, "600 us", "590 us", "610 us") for key in (*keys[2:], "flash.read")]
+    chunks = Choice("ftl.chunk", ("4 KiB", "32 KiB", "64 KiB"), (0.0, 0.0, 0.0))
+    pages = MultiPlanePage.of_profile(PAGE, START, MULTI_PLANE_PAGES)
+    monkeypatch.setattr(searched_module, "estimates", lambda *_: found)
+    monkeypatch.setattr(fitted, "lasting_estimates", lambda *_, **__: [])
+    none = np.empty(0)
+    solution = Solution(("32 KiB", "32 KiB"), none, none, 1.0)
+    space = SearchSpace((), (chunks, pages))
+    searched = Searched(Variant(START), space, [solution], [])
+    direct = {"ftl.chunk": found[0]} if is_known else {}
+    _, parameters, _ = fitted._estimates_of(START, [searched], FitInput(()), direct, [], "a fit")
+    by_key = {each.key: each for each in parameters}
+    for key in keys:
+        assert by_key[key].determined is is_known, key
+    assert by_key["flash.read"].determined
+    chunk = by_key["ftl.chunk"]
+    assert (chunk.low, chunk.high) == (("32 KiB", "32 KiB") if is_known else ("4 KiB", "64 KiB"))

@@ -27,6 +27,7 @@ from ssdlab.fit.objective import Floats, Objective
 from ssdlab.fit.parameters import (
     BUFFER,
     CHANNELS,
+    CHUNK,
     DIES,
     DIES_PER_CHANNEL,
     PAGE,
@@ -196,6 +197,8 @@ def _estimates_of(
     applied = {key: one for key, one in direct.items() if key not in searched}
     text = apply_estimates(text, list(applied.values()), source)
     intervals = [_with_page_types(text, one) for one in intervals_of(near)]
+    if CHUNK not in direct:
+        intervals = _with_unsure_chunk(intervals, space)
     is_known = any(one.key == PROGRAM and one.determined for one in intervals)
     excess = found.solutions[0].excess
     unsure = [one for one in intervals if one.key == PAGE and not one.determined]
@@ -230,6 +233,22 @@ def _estimates_of(
     ]
     contradicted = is_known and PROGRAM in found_by_rates
     return text, with_unknown_unit(_with_assumptions(text, parameters, fit_input)), contradicted
+
+
+def _with_unsure_chunk(estimates: list[Estimate], space: SearchSpace) -> list[Estimate]:
+    """The estimates; if the chunk was searched for, neither it nor what it decides is determined.
+
+    Where `stripe` does not show the chunk, another one explains reads about as well, with other
+    dies and pages.
+    """
+    chunks = next((choice.values for choice in space.choices if choice.key == CHUNK), None)
+    if chunks is None:
+        return estimates
+    unsure = (CHUNK, PAGE, *PROGRAMS)
+    found = [replace(one, determined=one.determined and one.key not in unsure) for one in estimates]
+    return [
+        replace(one, low=chunks[0], high=chunks[-1]) if one.key == CHUNK else one for one in found
+    ]
 
 
 def _for_all_pages(text: str, estimate: Estimate, pages: Estimate | None) -> Estimate:
