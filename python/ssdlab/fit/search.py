@@ -66,7 +66,7 @@ BRANCHING: Final = (REGISTER,)
 """Choices that change what all other numbers mean. Each combination is a branch of the search, in
 which these are varied before the branches compare."""
 GEOMETRY: Final = (*BRANCHING, CHANNELS, DIES_PER_CHANNEL)
-"""Choices of a grid of which each combination is solved, with the page that is best at first."""
+"""Each combination of these is solved, with the page that is best at the first guess."""
 VARIED: Final = 4
 """How many of the best combinations of a grid are solved with other pages and dies, too."""
 MORE_STARTS: Final = 6
