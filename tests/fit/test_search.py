@@ -281,7 +281,8 @@ def test_every_other_size_is_solved_even_if_rough_steps_promise_nothing(
     assert best.choices == ("64 KiB",)
 
 
-def test_a_factor_that_no_result_depends_on_costs_no_twin() -> None:
+@pytest.mark.parametrize(("experiment", "twins"), [("split", 2), ("iocost", 3)])
+def test_a_factor_that_no_result_depends_on_costs_no_twin(experiment: str, twins: int) -> None:
     scales = (Scale("flash.program", 0.1, 10.0, 2.0), Scale("flash.read", 0.1, 10.0, 1.0))
     measured: list[tuple[float, ...]] = []
 
@@ -289,9 +290,10 @@ def test_a_factor_that_no_result_depends_on_costs_no_twin() -> None:
         measured.append(tuple(at))
         return np.array([3 * at[1], at[0] / 2, at[1]])
 
-    objectives = (Objective("split", (), lambda *_: {}, np.empty(0)),)
+    objectives = (Objective(experiment, (), lambda *_: {}, np.empty(0)),)
     start = Solution((), np.zeros(2), np.zeros(2), 0.0)
     task = Task("", objectives, SearchSpace(scales, ()), start, 0.0, 3, Effort.FINE)
     derivatives = solving._derivatives(task, residuals, np.zeros(2))
     assert derivatives == pytest.approx(np.array([[0.0, 3.0], [0.5, 0.0], [0.0, 1.0]]))
-    assert measured == [(0.0, 0.0), (0.0, solving.STEP)]
+    moved = [(0.0, 0.0), (0.0, solving.STEP), (solving.STEP, 0.0)]
+    assert sorted(measured) == moved[:twins]

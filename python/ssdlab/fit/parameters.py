@@ -254,8 +254,8 @@ _EXPERIMENTS_FOR: Final = {
 
 
 def scales_of(experiments: Iterable[str]) -> set[str]:
-    """The scaled profile numbers that results of these experiments depend on."""
-    return {key for experiment in experiments for key in _SCALES_OF[experiment]}
+    """The scaled profile numbers that results of these experiments depend on: all for `iocost`."""
+    return {key for experiment in experiments for key in _SCALES_OF.get(experiment, _PRIORS)}
 
 
 def experiments_for(key: str) -> list[str]:
