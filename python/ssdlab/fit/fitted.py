@@ -69,7 +69,7 @@ ASSUMED: Final = (
     "flash.page",
     "flash.pages_per_block",
     "flash.independent_plane_reads",
-    "ftl.chunk",
+    CHUNK,
     "ftl.mapping_unit",
     "ftl.victim",
     "buffer.size",
@@ -82,7 +82,7 @@ _WRITTEN_BY_PAGE: Final = ("flash.planes", "flash.page")
 PROGRAMS: Final = (PROGRAM, "slc.program")
 DEPENDS_ON: Final = {
     **dict.fromkeys(PROGRAMS, _WRITTEN_BY_PAGE),
-    "flash.read": ("ftl.chunk",),
+    "flash.read": (CHUNK,),
 }
 """Assumed numbers that decide the value of another: the rate of writing shows only the time of a
 program divided by its size. Reads of single units show tR whatever the chunk."""
@@ -335,7 +335,7 @@ def _with_assumptions(
         del depends_on["flash.read"]
     if "stripe" in fit_input.experiments:  # it was run, but did not show the chunk
         for key in (PAGE, *PROGRAMS):
-            depends_on[key] = (*depends_on.get(key, ()), "ftl.chunk")
+            depends_on[key] = (*depends_on.get(key, ()), CHUNK)
     return [
         replace(one, determined=False, assumes=assumes)
         if (assumes := tuple(key for key in depends_on.get(one.key, ()) if key in assumed))

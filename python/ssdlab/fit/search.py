@@ -68,7 +68,7 @@ which these are varied before the branches compare."""
 GEOMETRY: Final = (*BRANCHING, CHANNELS, DIES_PER_CHANNEL)
 """Each combination of these is solved, with the page that is best at the first guess."""
 VARIED: Final = 4
-"""How many of the best combinations of a grid are solved with other pages and dies, too."""
+"""How many of the best combinations of a grid are solved with other pages, dies and chunks, too."""
 MORE_STARTS: Final = 6
 """Best combinations with unlike numbers of channels from which the search starts, too."""
 EXCHANGES: Final = 5

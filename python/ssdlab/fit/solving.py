@@ -219,9 +219,7 @@ def _derivatives(task: Task, residuals: Callable[[Floats], Floats], at: Floats) 
     here, scales = residuals(at), task.space.scales
     keys = scales_of(objective.experiment for objective in task.objectives)
     derivatives = np.zeros((len(here), len(scales)))
-    rows = range(len(here) - len(scales), len(here))  # those of the prior
-    for n, (row, scale) in enumerate(zip(rows, scales, strict=True)):
-        derivatives[row, n] = 1 / scale.prior_sigma
+    derivatives[len(here) - len(scales) :] = np.diag([1 / scale.prior_sigma for scale in scales])
     shown = [n for n, scale in enumerate(scales) if scale.key in keys]
     points = [at + STEP * axis for axis in np.eye(len(at))[shown]]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
