@@ -99,7 +99,7 @@ def _number(profile: str, key: str, value: Any) -> float:
         return float(np.mean([parse_duration(each) for each in times]))
     if key in _RATES:
         return float(parse_size(str(value).removesuffix("/s")))
-    if key in {"buffer.size", "ftl.chunk", PAGE}:
+    if key in {"buffer.size", "ftl.chunk", "flash.page", PAGE}:
         return float(parse_size(str(value)))
     return float(value)
 
@@ -117,6 +117,7 @@ def ratios(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str, 
             "buffer": "buffer.size", "SLC": "slc.size"}  # fmt: skip
     known = {name: determined.get(key, False) for name, key in keys.items()}
     known["dies"] = determined.get(DIES, known["dies"])
+    known["page"] = determined.get("flash.page", known["page"])
     return {name: (_ratio(got[name], true[name]), known[name]) for name in keys}
 
 

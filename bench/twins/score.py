@@ -93,14 +93,17 @@ def score_stripe(drive: RandomDrive) -> dict[str, Score]:
     """Chunk and number of units that read independently: dies, or their planes."""
     conclusion = run(drive, stripe, stripe_analysis, stripe.Plan(1024 * MIB, 2, 4096, drive.seed))
     findings, shape = conclusion.findings, drive.describe()
-    chunk, units = shape["chunk_bytes"], shape["dies"]
+    chunks, units = {shape["chunk_bytes"] / 1024}, shape["dies"]
     if drive.get("flash.independent_plane_reads"):
-        chunk, units = min(chunk, shape["page_bytes"]), units * shape["planes"]
-    truths = {"chunk_kib": chunk / 1024, "units": units}
+        piece = min(shape["chunk_bytes"], shape["page_bytes"]) / 1024
+        # Where channels are the units, the pieces of a chunk in different planes conflict.
+        chunks = {piece} if findings["units"].value else {piece, *chunks}
+        units *= shape["planes"]
     scores = {}
-    for name, truth in truths.items():
+    for name, truths in {"chunk_kib": chunks, "units": {units}}.items():
         value = findings[name].value
-        word = UNDETERMINED if value is None else EXACT if value == truth else WRONG
+        word = UNDETERMINED if value is None else EXACT if value in truths else WRONG
+        truth = " or ".join(f"{each:g}" for each in sorted(truths))
         scores[f"stripe {name}"] = word, f"{value}, truth {truth}; {conclusion.verdict}"
     return scores
 

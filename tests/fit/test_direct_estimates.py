@@ -1,7 +1,8 @@
-"""Estimates without a search: whether a drive has an SLC cache."""
+"""Estimates without a search: SLC cache, map, spare, and planes that read independently."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from ssdlab.analysis.evidence import Conclusion
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError
 from ssdlab.fit import direct_estimates
+from ssdlab.fit.ageing_rows import check_agreement
 from ssdlab.fit.direct_estimates import (
     apply_estimates,
     corrected_estimates,
@@ -21,7 +23,7 @@ from ssdlab.fit.direct_estimates import (
 )
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY
-from ssdlab.fit.parameters import Estimate
+from ssdlab.fit.parameters import INDEPENDENT, PAGE, Estimate, search_space
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
 
@@ -258,3 +260,50 @@ def test_memory_for_the_map_assumes_the_mapping_unit_that_no_result_shows() -> N
     assert (found.assumes, found.determined) == (("ftl.mapping_unit",), False)
     whole = Estimate("ftl.map_cache", None, None, None)
     assert with_unknown_unit([whole]) == [whole], "a map that fits does so with any unit"
+
+
+def _stripe(chunk: float, stripe: float, units: int, count: int, distance: float) -> Measurement:
+    values = {
+        "chunk_kib": chunk,
+        "stripe_kib": stripe,
+        "units": units,
+        "chunks_per_unit": count,
+        "chunk_distance_kib": distance,
+    }
+    findings = {name: Finding(value, "", value, value, "") for name, value in values.items()}
+    return Measurement("stripe", "", "box", findings=findings)
+
+
+@pytest.mark.parametrize(
+    ("results", "chunk", "dies", "planes", "page"),
+    [
+        (_stripe(16, 3072, 96, 2, 64), "128 KiB", 24, 4, "16 KiB"),
+        (_stripe(4, 256, 16, 4, 32), "4 KiB", 8, 2, "16 KiB"),
+    ],
+)
+def test_planes_with_several_chunks_show_dies_planes_page_and_chunk(
+    results: Measurement, chunk: str, dies: int, planes: int, page: str
+) -> None:
+    start = profiles.load(CACHED)
+    check_agreement([results])
+    estimates = list(initial_estimates(start, [results]))
+    assert all(one.determined and one.low == one.high == one.value for one in estimates)
+    text = apply_estimates(start, estimates, "test")
+    assert [get_value(text, f"flash.{key}") for key in ("planes", "page")] == [planes, page]
+    assert get_value(text, "ftl.chunk") == chunk
+    twin = describe_twin("box", text)
+    assert (twin["dies"], get_value(text, INDEPENDENT)) == (dies, True)
+    assert PAGE not in {one.key for one in search_space(text, ("split",), _keys(estimates)).choices}
+
+
+def _keys(estimates: Sequence[Estimate]) -> set[str]:
+    return {one.key for one in estimates}
+
+
+@pytest.mark.parametrize(
+    "results",
+    [_stripe(16, 512, 16, 2, 64), _stripe(4, 512, 64, 2, 32), _stripe(32, 4096, 32, 4, 512)],
+    ids=["two geometries", "8 planes", "16 planes, or pages of 128 KiB"],
+)
+def test_planes_of_no_single_possible_geometry_show_nothing(results: Measurement) -> None:
+    assert list(initial_estimates(profiles.load(CACHED), [results])) == []

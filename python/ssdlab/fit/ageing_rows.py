@@ -150,7 +150,9 @@ def _duplicate_message(one: AgeingRow, other: AgeingRow) -> str:
 
 MAX_RATIO: Final = 1.5
 """Results of one drive may differ by this factor, because hosts and drive states differ."""
-EXACT: Final = frozenset({"chunk_kib", "stripe_kib", "units"})
+EXACT: Final = frozenset(
+    {"chunk_kib", "stripe_kib", "units", "chunks_per_unit", "chunk_distance_kib"}
+)
 _NOT_COMPARABLE: Final = frozenset({"iops", "fresh_iops", "refill_s", "penalty"})
 """Findings that depend on the options of the run, so they are not compared."""
 
@@ -188,9 +190,12 @@ def _may_be_one_model(one: str, other: str) -> bool:
 
 def _check_stripe(results: Measurement) -> None:
     chunk, stripe, units = (results.number(x) for x in ("chunk_kib", "stripe_kib", "units"))
-    if None not in {chunk, stripe, units} and chunk and units and chunk * units != stripe:
+    if None in {chunk, stripe, units} or not chunk or not units:
+        return
+    count = units * (results.number("chunks_per_unit") or 1)
+    if chunk * count != stripe:
         raise UsageError(
-            f"{results.where}: a stripe of {stripe:g} KiB is not {units:g} chunks of {chunk:g} "
+            f"{results.where}: a stripe of {stripe:g} KiB is not {count:g} chunks of {chunk:g} "
             "KiB; correct one of the three"
         )
 

@@ -19,7 +19,7 @@ from ssdlab.experiments.fsync.analysis import UNDECIDED
 from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, measure_cache, measure_spare
-from ssdlab.fit.parameters import LINK_MAX, Estimate
+from ssdlab.fit.parameters import INDEPENDENT, LINK_MAX, REGISTER, Estimate
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
 from ssdlab.units import format_size, parse_duration, parse_size
@@ -37,6 +37,9 @@ ENLARGED_MOST: Final = 256.0
 """The largest factor for a buffer that cannot hold the open pages of all dies."""
 RESERVE: Final = 3.0
 """Superblocks that collection and those being filled hold."""
+PLANES_PER_DIE: Final = range(2, 7)
+"""Numbers of planes of flash that reads them independently."""
+PAGE_MAX_KIB: Final = 64
 PROGRAM_MIN_US: Final = 30.0
 """The shortest program time of flash with one bit per cell."""
 DETERMINED_RATIO: Final = 1.25
@@ -88,7 +91,9 @@ def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[
     yield from _interface(profile, results)
     for measurement in results:
         chunk, units = measurement.number("chunk_kib"), measurement.number("units")
-        if measurement.experiment == "stripe" and chunk is not None:
+        if (measurement.number("chunks_per_unit") or 1) > 1:
+            yield from _independent_planes(profile, measurement)
+        elif measurement.experiment == "stripe" and chunk is not None:
             yield _exact("ftl.chunk", f"{chunk:g} KiB")
             if units is not None:
                 yield from _dies(profile, int(units), measurement.where)
@@ -176,6 +181,39 @@ def _dies(profile: str, units: int, where: str) -> Iterator[Estimate]:
     if used != channels:
         yield _exact("flash.channels", used)
     yield _exact("flash.dies_per_channel", units // used)
+
+
+def _independent_planes(profile: str, stripe: Measurement) -> Iterator[Estimate]:
+    """Dies, planes, page and chunk of a layout in which units have several chunks of a stripe.
+
+    The units are planes that read independently. Either a chunk of the drive has several pages in
+    each plane of a die, one plane after the other, or a page has several chunks, one die after the
+    other. There are no estimates if both are possible.
+    """
+    names = ("chunk_kib", "stripe_kib", "chunks_per_unit", "chunk_distance_kib")
+    numbers = [int(number) for name in names if (number := stripe.number(name))]
+    if len(numbers) < len(names):
+        return
+    chunk, whole, count, distance = numbers
+    in_turn, groups = distance // chunk, whole // (count * distance)
+    possible = [
+        (dies, planes, page, size)
+        for dies, planes, page, size in (
+            (groups, in_turn, chunk, count * distance),
+            (in_turn, groups, count * chunk, chunk),
+        )
+        if planes in PLANES_PER_DIE and page <= PAGE_MAX_KIB
+    ]
+    if len(possible) != 1:
+        return
+    [(dies, planes, page, size)] = possible
+    yield _exact("ftl.chunk", f"{size} KiB")
+    yield from _dies(profile, dies, stripe.where)
+    yield _exact("flash.planes", planes)
+    yield _exact("flash.page", f"{page} KiB")
+    yield _exact(INDEPENDENT, True)
+    if get_value(profile, REGISTER) is False:  # the model requires one then
+        yield _exact(REGISTER, True)
 
 
 def _exact(key: str, value: Any) -> Estimate:

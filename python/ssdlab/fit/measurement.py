@@ -91,6 +91,8 @@ FINDINGS: Final = {
         "chunk_kib": Limits("KiB", 4, 1 << 20),
         "stripe_kib": Limits("KiB", 4, 1 << 30),
         "units": Limits("", 1, 65536),
+        "chunks_per_unit": Limits("", 1, 65536),
+        "chunk_distance_kib": Limits("KiB", 4, 1 << 30),
     },
     "steady": {
         "hidden_spare": Limits("%", 0.01, 90),

@@ -70,6 +70,7 @@ MULTI_PLANE_PAGES: Final = (4, 8, 16, 32, 64, 128)
 DIES_MAX: Final = 128
 CHANNELS: Final = "flash.channels"
 INDEPENDENT: Final = "flash.independent_plane_reads"
+REGISTER: Final = "flash.cache_register"
 DIES_PER_CHANNEL: Final = "flash.dies_per_channel"
 _CHANNEL_COUNTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 
@@ -238,7 +239,7 @@ _EXPERIMENTS_FOR: Final = {
     CHANNELS: ["split", "suite"],
     PAGE: sorted(_DEPEND_ON_PAGE),
     TYPES: ["split"],
-    "flash.cache_register": ["split"],
+    REGISTER: ["split"],
     "flash.keeps_page": ["split"],
     CHUNK: ["stripe"],
     "ftl.read_ahead": ["split"],
@@ -315,7 +316,7 @@ def _geometry_choices(
         yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))
         yield _choice(profile, "slc.bits_per_cell", BITS_PER_CELL, BITS_PER_CELL_DEFAULT)
     yield from _rule_choices(profile, experiments, known)
-    if not _DEPEND_ON_PAGE.isdisjoint(experiments):
+    if "flash.page" not in known and not _DEPEND_ON_PAGE.isdisjoint(experiments):
         yield MultiPlanePage.of_profile(PAGE, profile, MULTI_PLANE_PAGES)
 
 
@@ -331,7 +332,7 @@ def _rule_choices(
     if "split" in experiments:
         yield _choice(profile, "ftl.read_ahead", READ_AHEAD_SIZES)
         if not get_value(profile, INDEPENDENT):
-            yield _flag(profile, "flash.cache_register", absent=True)
+            yield _flag(profile, REGISTER, absent=True)
         if get_value(profile, "ftl.placement") != "packed":  # which requires it
             yield _flag(profile, "flash.keeps_page", absent=False)
         yield PageTypes.of_profile(TYPES, profile)

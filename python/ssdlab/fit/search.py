@@ -27,6 +27,7 @@ from ssdlab.fit.parameters import (
     DIES_PER_CHANNEL,
     PAGE,
     PROTECTED,
+    REGISTER,
     TYPES,
     SearchSpace,
 )
@@ -61,7 +62,6 @@ NOT_IN_GRID: Final = (
     TYPES,
     "slc.bits_per_cell",
 )
-REGISTER: Final = "flash.cache_register"
 BRANCHING: Final = (REGISTER,)
 """Choices that change what all other numbers mean. Each combination is a branch of the search, in
 which these are varied before the branches compare."""

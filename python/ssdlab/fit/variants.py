@@ -29,6 +29,7 @@ from ssdlab.fit.parameters import (
     CHUNK,
     DIES_PER_CHANNEL,
     INDEPENDENT,
+    REGISTER,
     Estimate,
     SearchSpace,
     number_of_dies,
@@ -112,7 +113,7 @@ def plane_variants(variant: Variant, source: str) -> Iterator[Variant]:
             DIES_PER_CHANNEL: left // channels,
             "flash.planes": planes,
             "flash.page": f"{max(whole // planes, unit) // KIB} KiB",
-            "flash.cache_register": True,
+            REGISTER: True,
             INDEPENDENT: True,
         }
         sizes = [parse_size(str(chunk)) << n for n in range(planes.bit_length())]

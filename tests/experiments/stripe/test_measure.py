@@ -322,13 +322,6 @@ def test_equal_waits_for_transfers_of_a_slow_channel_do_not_make_it_a_die() -> N
     assert (findings["chunk_kib"].value, findings["units"].value) in {(16, None), (16, 20)}
 
 
-def test_planes_that_take_turns_within_a_chunk_are_irregular() -> None:
-    """Each of 48 planes has two pieces of 16 KiB in a stripe, four pieces apart."""
-    text = Twin(3, 4, chunk=128, planes=4, page=16).profile(1024)
-    text = text.replace("[flash]", "[flash]\nindependent_plane_reads = true")
-    assert _concluded(open_twin("known", text)).findings["units"].value is None
-
-
 def test_chunks_of_36_kib_on_25_dies_are_found() -> None:
     twin = Twin(5, 5, chunk=36, planes=3, page=12)
     plan_ = Plan(1024 * MIB, 2, 4096)

@@ -125,8 +125,21 @@ def _findings(layout: Layout) -> dict[str, Finding]:
     return {
         "chunk_kib": _number(chunk, "KiB", chunk_why),
         "stripe_kib": _number(stripe, "KiB", stripe_why),
-        "units": _number(layout.units, "", "chunks in a stripe"),
+        **_units(layout),
         "regular": regular,
+    }
+
+
+def _units(layout: Layout) -> dict[str, Finding]:
+    """The number of units; if each has several chunks in a stripe, their number and distance."""
+    count, distance = layout.repeats.count, layout.repeats.distance
+    if distance is None:
+        return {"units": _number(layout.units, "", "chunks in a stripe")}
+    why = "chunks of a stripe that are so far apart are on one unit, others are not"
+    return {
+        "units": _number(layout.units, "", f"chunks in a stripe, {count} of them on each unit"),
+        "chunks_per_unit": _number(count, "", why),
+        "chunk_distance_kib": _number(distance / KIB, "KiB", why),
     }
 
 
@@ -144,7 +157,11 @@ def _sentence(layout: Layout) -> str:
             f"Chunks of {layout.chunk // KIB} KiB on {count} channels or dies in turn, and the "
             f"number of dies is not determined: {layout.why}."
         )
+    stripe = f"A stripe of {layout.stripe // KIB} KiB: chunks of {layout.chunk // KIB} KiB on"
+    count, distance = layout.repeats.count, layout.repeats.distance
+    if distance is None:
+        return f"{stripe} {layout.units} units in turn."
     return (
-        f"A stripe of {layout.stripe // KIB} KiB: chunks of {layout.chunk // KIB} KiB on "
-        f"{layout.units} units in turn."
+        f"{stripe} {layout.units} units, each with {count} chunks {distance // KIB} KiB apart. The "
+        "units are probably planes that read independently."
     )

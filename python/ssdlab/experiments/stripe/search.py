@@ -11,6 +11,7 @@ from it, is laid out apart from the rest. If no part has a layout, no regular st
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from ssdlab.experiments.stripe.channels import Channel, dies_of_channel, is_one_die
@@ -19,6 +20,7 @@ from ssdlab.experiments.stripe.probes import (
     GRAIN,
     KIB,
     MIB,
+    NARROW,
     RESULTS_MAX,
     Probe,
     ProbeLog,
@@ -27,6 +29,7 @@ from ssdlab.experiments.stripe.probes import (
     repeat_probe,
     share_a_unit,
 )
+from ssdlab.experiments.stripe.repeats import COUNTED, ONCE, Chunks, Repeats, find_repeats
 
 CURVE_MAX: Final = 4 * MIB
 """The largest alignment of the curve; it is doubled further while the rate still falls."""
@@ -45,10 +48,6 @@ ODD: Final = (
 GROWTH: Final = (2, 3, 4, 5, 6, 7, 8)
 EDGES: Final = 8
 """The most chunks whose ends are tested."""
-UNITS: Final = 32
-"""The most chunks that are compared with the first one, besides its neighbours."""
-NEIGHBOURS: Final = 8
-"""The next chunks, which are compared with the first one: planes may take turns within a chunk."""
 PARTS: Final = ((3, 4), (0, 4))
 """Parts of the region that are searched on their own: the last quarter, then the first."""
 EQUAL: Final = 1.15
@@ -81,6 +80,7 @@ class Layout:
 
     `is_final`: another part of the region would have the same result. `period`: the distance after
     which the same channel follows again, if the stripe is a multiple of it that is not known.
+    `repeats`: how many chunks of a unit a stripe has.
     """
 
     chunk: int | None
@@ -89,11 +89,14 @@ class Layout:
     rates: Rates | None = None
     is_final: bool = False
     period: int | None = None
+    repeats: Repeats = ONCE
 
     @property
     def units(self) -> int | None:
         """The number of units in a stripe."""
-        return self.stripe // self.chunk if self.stripe and self.chunk else None
+        if not self.stripe or not self.chunk:
+            return None
+        return self.stripe // self.chunk // self.repeats.count
 
 
 @dataclass
@@ -167,15 +170,26 @@ def _search_area(state: _Search) -> Procedure[Layout]:
     if chunk is None:
         why = f"addresses {_kib(stripe)} apart conflict, but no chunk has an end. {_ELSEWHERE}"
         return Layout(None, None, why)
-    why = yield from _contradiction(state, stripe, *chunk)
+    chunks = Chunks(stripe, *chunk)
+    why = yield from _contradiction(state, chunks)
     if why:
         return Layout(None, None, why)
-    first, size = chunk
-    pair = state.probe(stripe, tuple(sorted((0, first % stripe))))
-    rates = Rates(state.rate(stripe), state.log.rate(pair), state.best)
-    hidden = yield from _hidden_dies(state, stripe, first, size)
-    if not hidden:
-        return Layout(size, stripe, _tested(stripe, size), rates)
+    repeats = yield from find_repeats(chunks, partial(_conflict, state, stripe))
+    if repeats is None:
+        return Layout(None, None, f"in the {_kib(stripe)} {_CONFLICT} {_ELSEWHERE}")
+    return (yield from _with_dies(state, chunks, repeats))
+
+
+def _with_dies(state: _Search, chunks: Chunks, repeats: Repeats) -> Procedure[Layout]:
+    """The layout of these chunks, with the dies of each channel if the units are channels."""
+    stripe, size = chunks.stripe, chunks.chunk
+    offset = chunks.first % stripe
+    pair = state.log.rate(state.probe(stripe, tuple(sorted((0, offset)))))
+    rates = Rates(state.rate(stripe), pair, state.best)
+    tested = _tested(chunks, repeats)
+    hidden = yield from _hidden_dies(state, stripe, offset, size)
+    if not hidden or repeats.count > 1:  # planes share a channel, and do not wait for it
+        return Layout(size, stripe, tested, rates, repeats=repeats)
     seconds = GRAIN / MIB / state.rate(stripe)
     unit_bytes = min(size, MAPPING_UNITS[-1])
     channel = Channel(stripe, stripe // size, 1e9 * seconds, unit_bytes, state.part)
@@ -187,10 +201,10 @@ def _search_area(state: _Search) -> Procedure[Layout]:
         how = "a single read takes too little time to wait for a transfer as long as that of many"
     if ways is None:
         return Layout(size, None, hidden, rates, is_final=True, period=stripe)
-    why = f"{_tested(stripe, size)}; reads wait for programs like those of {ways} dies on a unit"
     if ways == 1:
-        why = f"{_tested(stripe, size)}; a unit is one die: {how}"
-    return Layout(size, ways * stripe, why, rates, period=stripe if ways > 1 else None)
+        return Layout(size, stripe, f"{tested}; a unit is one die: {how}", rates)
+    why = f"{tested}; reads wait for programs like those of {ways} dies on a unit"
+    return Layout(size, ways * stripe, why, rates, period=stripe)
 
 
 def _curve(state: _Search) -> Procedure[None]:
@@ -302,11 +316,12 @@ def _same(state: _Search, stripe: int, one: int, other: int) -> Procedure[bool |
     return (yield from share_a_unit(state.log, state.probe(stripe, offsets)))
 
 
-def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Procedure[str]:
+def _contradiction(state: _Search, chunks: Chunks) -> Procedure[str]:
     """Tests the layout; returns the first contradiction, or ""."""
+    stripe, chunk = chunks.stripe, chunks.chunk
     if stripe % chunk or stripe // chunk < 2:
         return f"chunks of {_kib(chunk)} do not fill the {_kib(stripe)} after which it repeats"
-    for begin in _begins(stripe, first, chunk, EDGES):
+    for begin in chunks.spaced(EDGES):
         alone = state.probe(stripe, (begin % stripe,))
         if (yield from is_one_queue(state.log, alone)) is not True:
             return f"addresses {_kib(stripe)} apart do not all conflict. {_ELSEWHERE}"
@@ -316,30 +331,28 @@ def _contradiction(state: _Search, stripe: int, first: int, chunk: int) -> Proce
                 return f"reads do not confirm that every chunk is {_kib(chunk)} long. {_ELSEWHERE}"
         if (yield from _same(state, stripe, begin - GRAIN, begin)) is not False:
             return f"no new unit begins {_kib(begin % stripe)} into the stripe. {_ELSEWHERE}"
-    for begin in _compared(stripe, first, chunk):
-        if (yield from _same(state, stripe, first, begin)) is not False:
-            return (
-                f"in the {_kib(stripe)} after which the layout repeats, two chunks conflict: a "
-                "unit occurs twice, or dies wait for a slow channel that they share, or other work "
-                f"disturbed the reads. {_ELSEWHERE}"
-            )
     return ""
 
 
-def _begins(stripe: int, first: int, chunk: int, most: int) -> list[int]:
-    """Starts of about `most` evenly spaced chunks, without the one at `first`."""
-    others = stripe // chunk - 1
-    chosen = {1 + number * others // min(most, others) for number in range(min(most, others))}
-    return [first + number * chunk for number in sorted(chosen | {others})]
+def _conflict(state: _Search, stripe: int, one: int, other: int) -> Procedure[bool]:
+    """Whether two addresses are on one unit, or that stays unclear.
+
+    Two dies of a slow channel share its queue, but read a little faster than one.
+    """
+    same = yield from _same(state, stripe, one, other)
+    if same is not None:
+        return same
+    offsets = tuple(sorted((one % stripe, other % stripe)))
+    return state.log.spread(state.probe(stripe, offsets)) > NARROW
 
 
-def _compared(stripe: int, first: int, chunk: int) -> list[int]:
-    """Starts of the chunks that are compared with the one at `first`."""
-    nearest = [first + number * chunk for number in range(1, min(NEIGHBOURS + 1, stripe // chunk))]
-    return sorted({*nearest, *_begins(stripe, first, chunk, UNITS)})
+_CONFLICT: Final = (
+    "after which the layout repeats, some units occur more often than others, or dies wait for a "
+    "slow channel that they share, or other work disturbed the reads."
+)
 
 
-def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedure[str]:
+def _hidden_dies(state: _Search, stripe: int, start: int, chunk: int) -> Procedure[str]:
     """Checks that a unit is one die: behind a slow channel, several dies look like one.
 
     A channel transfers whole mapping units. If it were the limit, reads would take it equally long
@@ -348,7 +361,7 @@ def _hidden_dies(state: _Search, stripe: int, first: int, chunk: int) -> Procedu
     """
     if state.is_doubtful:
         return _DOUBTFUL
-    offset = (first % stripe,)
+    offset = (start,)
     seconds: dict[int, float] = {}
     for size in (GRAIN, *(2 * unit for unit in MAPPING_UNITS)):
         if size <= chunk:
@@ -424,12 +437,12 @@ def _no_period(state: _Search) -> str:
     )
 
 
-def _tested(stripe: int, chunk: int) -> str:
-    ends, units = len(_begins(stripe, 0, chunk, EDGES)), len(_compared(stripe, 0, chunk))
-    return (
-        f"the ends of {ends} chunks were confirmed, and that {units + 1} chunks are on different "
-        "units"
-    )
+def _tested(chunks: Chunks, repeats: Repeats) -> str:
+    ends = f"the ends of {len(chunks.spaced(EDGES))} chunks were confirmed"
+    if repeats.distance is not None:
+        apart = f"{_kib(repeats.distance)} apart"
+        return f"{ends}, and that {1 + COUNTED} units have {repeats.count} chunks {apart} each"
+    return f"{ends}, and that {1 + len(chunks.compared())} chunks are on different units"
 
 
 def _kib(size: int) -> str:
