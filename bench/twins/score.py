@@ -90,21 +90,23 @@ def grade(finding: Finding | None, truth: float, tolerance: float = TOLERANCE) -
 
 
 def score_stripe(drive: RandomDrive) -> dict[str, Score]:
-    """Chunk and number of units that read independently: dies, or their planes."""
+    """Chunk and number of units: dies, or planes that read independently."""
     conclusion = run(drive, stripe, stripe_analysis, stripe.Plan(1024 * MIB, 2, 4096, drive.seed))
     findings, shape = conclusion.findings, drive.describe()
-    chunks, units = {shape["chunk_bytes"] / 1024}, shape["dies"]
-    if drive.get("flash.independent_plane_reads"):
-        piece = min(shape["chunk_bytes"], shape["page_bytes"]) / 1024
-        # Where channels are the units, the pieces of a chunk in different planes conflict.
-        chunks = {piece} if findings["units"].value else {piece, *chunks}
-        units *= shape["planes"]
+    truths = {(shape["chunk_bytes"] / 1024, shape["dies"])}
+    if drive.get("flash.independent_plane_reads"):  # then units are planes, but for slow channels
+        piece = shape["page_bytes"]
+        if shape["dies"] > 1:
+            piece = min(piece, shape["chunk_bytes"])
+        truths.add((piece / 1024, shape["dies"] * shape["planes"]))
+    found = findings["chunk_kib"].value, findings["units"].value
+    both = [truth for truth in truths if truth[1] == found[1]] or sorted(truths)
     scores = {}
-    for name, truths in {"chunk_kib": chunks, "units": {units}}.items():
-        value = findings[name].value
-        word = UNDETERMINED if value is None else EXACT if value in truths else WRONG
-        truth = " or ".join(f"{each:g}" for each in sorted(truths))
-        scores[f"stripe {name}"] = word, f"{value}, truth {truth}; {conclusion.verdict}"
+    for at, name in enumerate(("chunk_kib", "units")):
+        right = {truth[at] for truth in both}
+        word = UNDETERMINED if found[at] is None else EXACT if found[at] in right else WRONG
+        truth = " or ".join(f"{each:g}" for each in sorted(right))
+        scores[f"stripe {name}"] = word, f"{found[at]}, truth {truth}; {conclusion.verdict}"
     return scores
 
 

@@ -181,6 +181,32 @@ def test_without_steps_a_candidate_costs_what_a_small_step_would_reach(
     assert solution.log_factors.tolist() == [0.0]
 
 
+@pytest.mark.parametrize(
+    ("slc_read", "slc_program", "slower"),
+    [
+        (None, "400 us", [0.0, 0.0]),
+        ("20 us", "400 us", [0.0, 0.0]),
+        ("60 us", "400 us", [np.log(1.5), 0.0]),
+        ("40 us", "1 ms", [0.0, np.log(2)]),
+    ],
+)
+def test_an_slc_cache_that_is_slower_than_other_flash_costs(
+    slc_read: str | None, slc_program: str, slower: list[float]
+) -> None:
+    start = profiles.load("samsung-970-evo-plus-500")
+    values = {
+        "flash.read": ["30 us", "50 us"],
+        "flash.program": "500 us",
+        "slc.read": slc_read,
+        "slc.program": slc_program,
+    }
+    space = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), ())
+    solution = Solution((), np.zeros(1), np.zeros(1), 0.0)
+    task = Task(set_values(start, values), (), space, solution, 0.0, 1, Effort.FINE)
+    found = solving.residuals_of(task)(np.zeros(1))
+    assert found == pytest.approx([*(np.array(slower) / solving.FASTER_SIGMA), 0.0])
+
+
 def test_a_search_in_which_no_candidate_is_a_valid_twin_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -20,7 +20,8 @@ from ssdlab.errors import TargetError
 from ssdlab.fit.direct_estimates import enlarge_buffer
 from ssdlab.fit.objective import Effort, Objective
 from ssdlab.fit.parameters import SearchSpace, scales_of, within_overheads
-from ssdlab.profiles.toml_edit import set_values, values_only
+from ssdlab.profiles.toml_edit import get_value, set_values, values_only
+from ssdlab.units import parse_duration
 
 Floats = npt.NDArray[np.float64]
 STEP: Final = 0.05
@@ -33,6 +34,11 @@ OUTLIER: Final = 3.0
 """Standard deviations from where on an error counts less."""
 MISSING_RESIDUAL: Final = 3.0
 """Error of log(twin / drive) assumed for a value that the candidate twin does not have."""
+
+FASTER: Final = (("slc.read", "flash.read"), ("slc.program", "flash.program"))
+"""The first time is hardly longer than the second: otherwise a search may exchange the two."""
+FASTER_SIGMA: Final = 0.1
+"""Standard deviation of the logarithm of a ratio above 1."""
 
 
 class _EnoughError(Exception):
@@ -132,7 +138,8 @@ def solve_all(tasks: list[Task], progress: Callable[[int], None]) -> list[Soluti
 def residuals_of(task: Task) -> Callable[[Floats], Floats]:
     """The errors of a twin with these logarithms of the factors, in standard deviations.
 
-    Those of the data come first, then those of the prior.
+    Those of the data come first, then one for each pair of times in `FASTER`, then those of the
+    prior.
     """
     space, choices = task.space, task.start.choices
     prior_sigma = np.array([scale.prior_sigma for scale in space.scales])
@@ -143,12 +150,28 @@ def residuals_of(task: Task) -> Callable[[Floats], Floats]:
         changes = _changes(task.profile, space, solution)
         text = enlarge_buffer(values_only(task.profile, changes))
         parts = [_residuals(objective, text, task.effort) for objective in task.objectives]
-        return np.concatenate([np.empty(0), *parts])
+        return np.concatenate([*parts, _slower_cache(text)])
 
     def residuals(log_factors: Floats) -> Floats:
         return np.concatenate([data_residuals(log_factors.tobytes()), log_factors / prior_sigma])
 
     return residuals
+
+
+def _slower_cache(text: str) -> Floats:
+    """How much longer an SLC cache takes than other flash, by `FASTER`, in standard deviations."""
+    logs = []
+    for cached, other in FASTER:
+        ratio = _mean_s(text, cached) / _mean_s(text, other) if get_value(text, cached) else 1.0
+        logs.append(max(0.0, np.log(ratio)))
+    return np.array(logs) / FASTER_SIGMA
+
+
+def _mean_s(profile: str, key: str) -> float:
+    """The mean of a time, or of the times of all page types, in s."""
+    times = get_value(profile, key)
+    times = times if isinstance(times, list) else [times]
+    return sum(map(parse_duration, times)) / len(times)
 
 
 def _solve(task: Task) -> Solution | None:
@@ -205,7 +228,7 @@ def _solve(task: Task) -> Solution | None:
         return None
     derivatives = derived[-1]  # of this point, or of the one before the last step
     sigma = np.sqrt(np.diag(np.linalg.inv(derivatives.T @ derivatives)))
-    data = at[: -len(moved)]
+    data = at[: -len(moved) - len(FASTER)]
     excess = max(1.0, float(data @ data) / max(1, len(data) - len(moved)))
     cost = float(at @ at) + task.penalty
     return Solution(choices, start + moved, sigma, cost, excess, derivatives)

@@ -109,15 +109,15 @@ def _method(run: Run) -> Method:
     )
     meaning = (
         "A unit of conflict serves one read at a time; it is usually a die. The chunk is the "
-        "number of consecutive bytes on one unit, the stripe the distance after which the same "
-        "unit follows again. If both are known they are exact to 4 KiB; if results contradict each "
-        "other, neither is reported."
+        "number of consecutive bytes on one unit, the stripe the distance after which the layout "
+        "repeats. If both are known they are exact to 4 KiB; if results contradict each other, "
+        "neither is reported."
     )
     pitfalls = (
         "A small region may be read from the drive's memory, which makes the curve level.",
         "A link or host that is slower than one unit hides the stripe.",
         "In a file, the extents of the file system and their offsets affect the result.",
-        "Units whose planes serve reads independently do not have one queue: nothing is reported.",
+        "If planes read independently, units are planes, and the drive has fewer dies.",
     )
     return Method(done, meaning, pitfalls)
 
