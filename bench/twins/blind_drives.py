@@ -77,7 +77,7 @@ def measure_twin(drive: RandomDrive) -> MeasuredTwin:
     text, seed = drive.profile, drive.seed
     interface = drive.get("drive.interface")
     tasks: list[tuple[str, Any, Any, Any]] = [
-        ("stripe", stripe, stripe_analysis, stripe.Plan(seed=seed)),
+        ("stripe", stripe, stripe_analysis, stripe.Plan(256 * MIB, 2, 4096, seed)),
         ("split", split, split_analysis, split.Plan(64 * MIB, 3, seed=seed)),
         ("suite", suite, suite_analysis, suite.Plan(128 * MIB, 1.0, 2, seed)),
         ("fsync", fsync, fsync_analysis, fsync.Plan(64 * MIB, 0.5, 2, "unknown", seed)),
