@@ -207,6 +207,20 @@ def test_an_slc_cache_that_is_slower_than_other_flash_costs(
     assert found == pytest.approx([*(np.array(slower) / solving.FASTER_SIGMA), 0.0])
 
 
+def test_only_the_results_count_for_how_well_a_candidate_explains_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slower = [9.0] * len(solving.FASTER)
+    errors = np.array([2.0, 2.0, 2.0, 2.0, *slower, 0.0])
+    monkeypatch.setattr(solving, "residuals_of", lambda _task: lambda logs: errors + logs)
+    space = SearchSpace((Scale("flash.read", 0.99, 1.01, 1.0),), ())
+    start = Solution((), np.zeros(1), np.zeros(1), 0.0)
+    objectives = (Objective("split", (), lambda *_: {}, np.empty(0)),)
+    task = Task("", objectives, space, start, 0.0, 3, Effort.FINE)
+    [solution] = solve_all([task], lambda _done: None)
+    assert solution.excess == pytest.approx(16 / 3, rel=0.05)
+
+
 def test_a_search_in_which_no_candidate_is_a_valid_twin_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
