@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from candidate_results import measured
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
@@ -12,21 +13,23 @@ from ssdlab.errors import TargetError
 from ssdlab.experiments.fsync import analysis as fsync_analysis
 from ssdlab.experiments.fsync import measure as fsync
 from ssdlab.experiments.registry import cells_of
+from ssdlab.experiments.split import analysis as split_analysis
+from ssdlab.experiments.split import measure as split
 from ssdlab.fit.ageing import SCALED_FILE, AgeingRow, twin_seconds
+from ssdlab.fit.checks import ageing_objective
 from ssdlab.fit.fitted import fit
 from ssdlab.fit.measurement import Measurement, medians
 from ssdlab.fit.objective import (
     EXPERIMENTS,
     MIB,
     Effort,
-    ageing_objective,
     candidate_session,
     evidence_of,
     experiment_objective,
 )
 from ssdlab.fit.parameters import Scale, search_space
 from ssdlab.fit.results import FitInput
-from ssdlab.profiles.toml_edit import get_value, set_value
+from ssdlab.profiles.toml_edit import get_value, set_value, set_values
 from ssdlab.records import Finding
 
 CACHED = "samsung-970-evo-plus-500"
@@ -54,6 +57,18 @@ def test_a_protected_buffer_is_programmed_before_a_candidate_is_read() -> None:
     large, small, least = objective.simulate(text)
     assert large == pytest.approx(least, rel=0.15)
     assert small == pytest.approx(least, rel=0.15)
+
+
+def test_a_candidate_reads_what_slow_dies_have_not_programmed_yet_as_the_drive_did() -> None:
+    """The buffer holds half of the region, and four dies take five seconds to program it."""
+    slow = {"flash.channels": 1, "flash.dies_per_channel": 4, "flash.planes": 1}
+    flash = {"flash.page": "4 KiB", "flash.program": "2500 us", "flash.read": "100 us"}
+    safe = {"buffer.power_loss_protection": True, "buffer.size": "32 MiB"}
+    text = set_values(profiles.load("toshiba-xg5"), slow | flash | safe)
+    results = measured(text, "split", (split, split_analysis), split.Plan(64 * MIB, 3))
+    objective = experiment_objective(results)
+    assert objective is not None
+    assert objective.simulate(text) == pytest.approx(objective.measured, rel=0.01)
 
 
 @pytest.mark.parametrize(("drive", "twin"), [(500.0, 500.0), (10.0, 20.0), (4000.0, 2300.0)])

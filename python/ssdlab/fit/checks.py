@@ -10,13 +10,14 @@ import numpy as np
 
 from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion
+from ssdlab.errors import TargetError
 from ssdlab.fit import iocost
-from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.ageing import FINAL_FILE, SCALED_FILE, AgeingRow, twin_seconds
+from ssdlab.fit.measurement import CellKey, Measurement
 from ssdlab.fit.objective import (
     CAPACITY,
     Effort,
     Objective,
-    ageing_objective,
     experiment_objective,
     measure_cache,
     measure_spare,
@@ -41,6 +42,33 @@ class Check:
     def error(self) -> float:
         """Relative error: positive where the twin's value is larger."""
         return self.twin / self.cell.value - 1.0
+
+
+def ageing_objective(row: AgeingRow) -> Objective:
+    """The objective of an ageing row.
+
+    The first search uses half the usual file size, unless the drive has too many dies for so small
+    a twin.
+    """
+    written = [sum(row.written_mib[:n]) for n in range(len(row.seconds))]
+    times = zip(written, row.seconds, strict=True)
+    row_cells = tuple(Cell((mib,), "read_s", seconds, unit="s") for mib, seconds in times)
+    sizes = {
+        Effort.ROUGH: SCALED_FILE // 2,
+        Effort.FINE: SCALED_FILE,
+        Effort.FINAL: FINAL_FILE,
+    }
+
+    def measure_twin(profile: str, effort: Effort) -> dict[CellKey, float]:
+        try:
+            seconds = twin_seconds(profile, row, size=sizes[effort])
+        except TargetError:
+            if effort is not Effort.ROUGH:
+                raise
+            seconds = twin_seconds(profile, row, size=sizes[Effort.FINE])
+        return {cell.key: float(s) for cell, s in zip(row_cells, seconds, strict=True)}
+
+    return Objective("aging", row_cells, measure_twin, row.sigma)
 
 
 def check_profile(profile: str, fit_input: FitInput) -> list[Check]:

@@ -21,7 +21,6 @@ from ssdlab.analysis.cells import Cell
 from ssdlab.analysis.evidence import Conclusion, Evidence
 from ssdlab.device import Job, decode, describe_twin, open_twin
 from ssdlab.device.kinds import Pattern
-from ssdlab.errors import TargetError
 from ssdlab.experiments.cache import analysis as cache_analysis
 from ssdlab.experiments.cache import measure as cache
 from ssdlab.experiments.cache.parameters import Cache
@@ -40,14 +39,7 @@ from ssdlab.experiments.stripe.probes import Probe
 from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.experiments.workload import analysis as workload_analysis
-from ssdlab.fit.ageing import (
-    FINAL_FILE,
-    RELATIVE_SIGMA,
-    SCALED_FILE,
-    SETTLE_S,
-    AgeingRow,
-    twin_seconds,
-)
+from ssdlab.fit.ageing import RELATIVE_SIGMA, SETTLE_S
 from ssdlab.fit.measurement import CellKey, Measurement, medians
 from ssdlab.profiles.toml_edit import get_value, values_only
 from ssdlab.records import Finding
@@ -55,7 +47,7 @@ from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import Plan, RunSession, Step
 from ssdlab.stats.rate_drops import first_drop, last_drop
 from ssdlab.stats.steady import Progress
-from ssdlab.units import parse_size
+from ssdlab.units import parse_duration, parse_size
 
 Floats = npt.NDArray[np.float64]
 KIB: Final = 1 << 10
@@ -118,33 +110,6 @@ class Objective:
         """The objective with only the table cells where the mask is true."""
         selected = tuple(cell for cell, keep in zip(self.cells, mask, strict=True) if keep)
         return Objective(self.experiment, selected, self.measure_twin, self.sigma[mask])
-
-
-def ageing_objective(row: AgeingRow) -> Objective:
-    """The objective of an ageing row.
-
-    The first search uses half the usual file size, unless the drive has too many dies for so small
-    a twin.
-    """
-    written = [sum(row.written_mib[:n]) for n in range(len(row.seconds))]
-    times = zip(written, row.seconds, strict=True)
-    row_cells = tuple(Cell((mib,), "read_s", seconds, unit="s") for mib, seconds in times)
-    sizes = {
-        Effort.ROUGH: SCALED_FILE // 2,
-        Effort.FINE: SCALED_FILE,
-        Effort.FINAL: FINAL_FILE,
-    }
-
-    def measure_twin(profile: str, effort: Effort) -> dict[CellKey, float]:
-        try:
-            seconds = twin_seconds(profile, row, size=sizes[effort])
-        except TargetError:
-            if effort is not Effort.ROUGH:
-                raise
-            seconds = twin_seconds(profile, row, size=sizes[Effort.FINE])
-        return {cell.key: float(s) for cell, s in zip(row_cells, seconds, strict=True)}
-
-    return Objective("aging", row_cells, measure_twin, row.sigma)
 
 
 def experiment_objective(results: Measurement) -> Objective | None:
@@ -244,17 +209,31 @@ def _filled_session(profile: str, size: int) -> RunSession:
     return session
 
 
+def _keeps_data_buffered(profile: str) -> bool:
+    """Whether all dies together take longer than `SETTLE_S` to program a full buffer."""
+    twin = describe_twin("the candidate", profile, CAPACITY)
+    row_bytes = twin["dies"] * twin["planes"] * twin["page_bytes"]
+    program_s = parse_duration(str(get_value(profile, "flash.program")))
+    return bool(twin["buffer_bytes"] / row_bytes * program_s > SETTLE_S)
+
+
 def _region_bytes(results: Measurement, limit: int) -> int:
     """Size of the region that the drive's run used, at most `limit` bytes."""
     return min(int(results.parameters.get("size_mib", limit // MIB)) * MIB, limit)
 
 
 def _measure_split(profile: str, results: Measurement) -> Conclusion:
-    plan = split.Plan(_region_bytes(results, 4 * split.WINDOW), repeats=1)
-    if get_value(profile, "slc.size") is not None:  # which may hold a part of the region
+    """Reads what the drive read, if a cache or a buffer may hold a part of it."""
+    size, repeats, is_buffered = 4 * split.WINDOW, 1, _keeps_data_buffered(profile)
+    if is_buffered or get_value(profile, "slc.size") is not None:
+        size = SPLIT_REGION
         repeats = min(split.REPEATS, int(results.parameters.get("repeats", 1)))
-        plan = split.Plan(_region_bytes(results, SPLIT_REGION), repeats)
-    session = _filled_session(profile, plan.size)
+    plan = split.Plan(_region_bytes(results, size), repeats)
+    if is_buffered:  # as on the drive, the first reads find data there
+        session = candidate_session(profile)
+        session.fill(plan.size)
+    else:
+        session = _filled_session(profile, plan.size)
     split.read(session, plan)
     return split_analysis.conclude(evidence_of(session, plan))
 
