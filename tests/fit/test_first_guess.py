@@ -50,3 +50,16 @@ def test_a_flush_that_waits_for_flash_has_no_time_of_its_own_at_first(
     space = search_space(profiles.load(START), ("fsync", "suite"))
     text = guess(profiles.load(START), results, space, "test")
     assert parse_duration(get_value(text, "buffer.flush_overhead")) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("name", ["buffered_mib_per_s", "cached_mib_per_s"])
+def test_the_link_is_at_least_as_fast_as_a_buffer_is_filled(name: str) -> None:
+    reads = (Cell((4.0,), "read_mib_per_s", 700.0),)
+    findings = {name: Finding(3000.0, "MiB/s", None, None, "")}
+    results = [
+        Measurement("stripe", "", "box", reads),
+        Measurement("cache", "", "box", findings=findings),
+    ]
+    space = search_space(profiles.load(START), ("stripe", "split", "cache"))
+    link = get_value(guess(profiles.load(START), results, space, "test"), "link.bandwidth")
+    assert float(link.split()[0]) * 1e6 == pytest.approx(3000 * 2**20, rel=0.01)
