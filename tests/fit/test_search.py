@@ -16,7 +16,7 @@ from ssdlab.errors import UsageError
 from ssdlab.fit import search as search_module
 from ssdlab.fit import solving
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
-from ssdlab.fit.choices import FOLDING, MODE, Choice, MultiPlanePage
+from ssdlab.fit.choices import Choice, MultiPlanePage
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.measurement import CellKey
 from ssdlab.fit.objective import Effort, Objective
@@ -337,24 +337,3 @@ def test_a_factor_that_no_result_depends_on_costs_no_twin(experiment: str, twins
     assert derivatives == pytest.approx(np.array([[0.0, 3.0], [0.5, 0.0], [0.0, 1.0]]))
     moved = [(0.0, 0.0), (0.0, solving.STEP), (solving.STEP, 0.0)]
     assert sorted(measured) == moved[:twins]
-
-
-@pytest.mark.parametrize("size", ["8 GiB", "32 GiB", "128 GiB"])
-def test_a_cache_that_is_folded_while_the_host_writes_is_found(size: str) -> None:
-    """Neither another size, nor a dynamic cache, nor folding alone explains the results better."""
-    start = set_values(GEOMETRY_START, {"slc.size": "32 GiB", "slc.mode": "static"})
-    start = set_value(start, "slc.program", "100 us")
-
-    def times(profile: str, _effort: Effort) -> dict[CellKey, float]:
-        folds = get_value(profile, FOLDING) == "while writing"
-        is_right = folds and get_value(profile, "slc.size") == size
-        each = enumerate((1.0, 3.0 if is_right else 1.0))
-        return {((n,), "read_ms"): factor * _read_us(profile) for n, factor in each}
-
-    cells = tuple(Cell((n,), "read_ms", time) for n, time in enumerate((50.0, 150.0)))
-    objective = Objective("fsync", cells, times, np.full(len(cells), 0.04))
-    space = search_space(start, ["fsync"], cache_sizes=("8 GiB", "32 GiB", "128 GiB"))
-    best, *_ = search_module.search(start, [objective], space, lambda *_: None)
-    found = dict(zip((choice.key for choice in space.choices), best.choices, strict=True))
-    assert (found[MODE], found[FOLDING]) == ("dynamic", "while writing")
-    assert found["slc.size"] == size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -26,21 +26,6 @@ _RATIOS: Final = (
 )
 _PENALTY: Final = 0.5
 """Prior cost of a value that differs from the start profile's."""
-MODE: Final = "slc.mode"
-FOLDING: Final = "slc.folding"
-WHILE_WRITING: Final = "while writing"
-"""A dynamic SLC cache is folded also while the host writes, not only while it is idle."""
-
-
-def is_consistent(by_key: Mapping[str, Any]) -> bool:
-    """Whether a drive may have these choices.
-
-    A number of portions needs their size, and only a dynamic cache is folded while the host writes.
-    """
-    if by_key.get("ftl.read_portions") and by_key.get("ftl.read_portion") is None:
-        return False
-    is_folded_early = by_key.get(FOLDING) == WHILE_WRITING
-    return not is_folded_early or bool(by_key.get(MODE) == "dynamic")
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,7 @@ import numpy.typing as npt
 
 from ssdlab.errors import UsageError
 from ssdlab.fit.choices import (
-    FOLDING,
     KIB,
-    MODE,
-    WHILE_WRITING,
     Channels,
     Choice,
     DelayLimit,
@@ -32,7 +29,6 @@ from ssdlab.fit.choices import (
     MultiPlanePage,
     PageTypes,
     Protection,
-    is_consistent,
 )
 from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.units import parse_duration, parse_size
@@ -159,8 +155,11 @@ class SearchSpace:
         names = [choice.key for choice in self.choices]
         for values in itertools.product(*tried):
             by_key = dict(zip(names, values, strict=True))
-            if is_consistent(by_key) and _dies_of(by_key) <= max(DIES_MAX, _dies_of(fixed)):
-                yield values
+            if by_key.get("ftl.read_portion") is None and by_key.get("ftl.read_portions"):
+                continue  # a number of portions needs their size
+            if _dies_of(by_key) > max(DIES_MAX, _dies_of(fixed)):
+                continue
+            yield values
 
     def penalty(self, choices: Sequence[Any]) -> float:
         """The prior's penalty of a combination of the choices."""
@@ -229,7 +228,6 @@ _DEPEND_ON_DIES: Final = frozenset({"aging", "split", "suite", "workload"})
 _DEPEND_ON_PAGE: Final = frozenset({"aging", "split", "suite", "fsync"})
 _DEPEND_ON_CACHE: Final = frozenset({"cache", "fsync", "suite"})
 SLC_MODES: Final = ("static", "dynamic")
-FOLDINGS: Final = (None, WHILE_WRITING)
 PAGE: Final = "flash.planes x flash.page"
 """The key of the estimate of a multi-plane page."""
 TYPES: Final = "flash.read of page types"
@@ -249,8 +247,7 @@ _EXPERIMENTS_FOR: Final = {
     "ftl.read_portions": ["aging"],
     "ftl.spare": ["steady"],
     "slc.size": ["cache"],
-    MODE: ["steady"],
-    FOLDING: ["steady"],
+    "slc.mode": ["steady"],
     "ftl.mapping_unit": ["steady"],
     **{key: [name for name, keys in _SCALES_OF.items() if key in keys] for key in _PRIORS},
     BUFFER: ["cache"],
@@ -315,8 +312,8 @@ def _geometry_choices(
     if CHUNK not in known and {"stripe", "split"} <= set(experiments) and get_value(profile, CHUNK):
         yield _choice(profile, CHUNK, CHUNKS)
     if get_value(profile, "slc.size") is not None and not _DEPEND_ON_CACHE.isdisjoint(experiments):
-        yield _choice(profile, MODE, SLC_MODES, "static")
-        yield _choice(profile, FOLDING, FOLDINGS)
+        start = get_value(profile, "slc.mode") or "static"
+        yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))
         yield _choice(profile, "slc.bits_per_cell", BITS_PER_CELL, BITS_PER_CELL_DEFAULT)
     yield from _rule_choices(profile, experiments, known)
     if "flash.page" not in known and not _DEPEND_ON_PAGE.isdisjoint(experiments):

@@ -9,14 +9,13 @@ depends on are all tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from ssdlab.errors import UsageError
-from ssdlab.fit.choices import FOLDING, MODE
 from ssdlab.fit.direct_estimates import SLC
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.neighbours import Neighbours, Start, best_by
@@ -49,8 +48,9 @@ FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
 SHOW_DIES: Final = ("split", "stripe")
 """Experiments that rank dies, channels and pages after the grid."""
+MODE: Final = "slc.mode"
 SUSPEND: Final = "flash.suspend"
-RULES: Final = (MODE, FOLDING, "ftl.mapping_unit", SUSPEND, PROTECTED)
+RULES: Final = (MODE, "ftl.mapping_unit", SUSPEND, PROTECTED)
 """Choices that the grid does not show, and that all other numbers depend on."""
 NOT_IN_GRID: Final = (
     *RULES,
@@ -310,19 +310,14 @@ class _Search:
         """Start values of each branch, with the rules that explain all results best."""
         found = []
         for each, log_factors in self._grid():
-            tried = self._rules(dict(zip(self.fixed, each, strict=True)))
-            ranked = self._solve_each([(one, log_factors) for one in tried], self.others, 1)
+            by_key = dict(zip(self.fixed, each, strict=True))
+            tasks = [(one, log_factors) for one in self.space.combinations(RULES, by_key)]
+            ranked = self._solve_each(tasks, self.others, 1)
             best = min(ranked, key=lambda one: one.cost, default=None)
             found.append((each if best is None else best.choices, log_factors))
             limited = None if best is None else self._limited(best)
             found += [] if limited is None else [(limited.choices, log_factors)]
         return found
-
-    def _rules(self, by_key: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-        """The combinations of rules, each also with the smallest and the largest SLC cache."""
-        sizes = next((choice.values for choice in self.space.choices if choice.key == SLC), ())
-        for size in dict.fromkeys((by_key.get(SLC), *sizes[:1], *sizes[-1:])):
-            yield from self.space.combinations(RULES, {**by_key, SLC: size})
 
     def _limited(self, best: Solution) -> Solution | None:
         """The best with another limit for suspended programs, if its cost is lower."""
