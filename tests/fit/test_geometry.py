@@ -57,8 +57,6 @@ UNLIKE = {
     "ftl.read_portions": None,
 }
 START = "samsung-970-evo-plus-500"
-pytestmark = pytest.mark.timeout(1800)
-"""A fit of all these results takes minutes, and longer beside other work."""
 
 
 def _truth() -> str:

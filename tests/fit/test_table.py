@@ -80,6 +80,10 @@ def test_rows_are_read_from_toml_and_csv(tmp_path: Path) -> None:
         (("unit_kib,queue_depth,read_ms\n4,1,-2\n",), "0 or more"),
         (("unit_kib,read_ms\n4,2\n",), "no column 'queue_depth'"),
         ((STRIPE.replace("16", "12"),), "512 KiB is not 12 chunks of 32 KiB"),
+        (
+            (f'{STRIPE}chunk_distance = "40 KiB"\n',),
+            "40, which is not a whole number of chunks of 32",
+        ),
         ((STRIPE, STRIPE.replace("32", "64").replace("16", "8")), "chunk_kib is 32 in .* and 64"),
         (
             ('[steady]\nhidden_spare = "7 %"\n', '[steady]\nhidden_spare = "20 %"\n'),

@@ -198,6 +198,12 @@ def _check_stripe(results: Measurement) -> None:
             f"{results.where}: a stripe of {stripe:g} KiB is not {count:g} chunks of {chunk:g} "
             "KiB; correct one of the three"
         )
+    distance = results.number("chunk_distance_kib")
+    if distance is not None and distance % chunk:
+        raise UsageError(
+            f"{results.where}: chunk_distance_kib is {distance:g}, which is not a whole number of "
+            f"chunks of {chunk:g} KiB; correct one of the two"
+        )
 
 
 def _check_findings(one: Measurement, other: Measurement) -> None:

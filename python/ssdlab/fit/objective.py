@@ -66,7 +66,8 @@ FRESH_BUFFERS: Final = 4
 LARGE_BUFFER: Final = 8 * MIB
 _AS_FAST: Final = 0.8  # rates at which a buffer is filled within a few intervals
 SPLIT_REGION: Final = 512 * MIB
-"""Bytes that `split` reads of a candidate with an SLC cache, at most."""
+"""Bytes that `split` reads of a candidate with an SLC cache, or a buffer that slow dies program, at
+most."""
 SMALL_CACHE: Final = 96 * MIB
 SUSTAINED_BYTES: Final = 512 * MIB
 """Amount of sequential writes: buffer and SLC cache are full before the last quarter, also of half

@@ -108,8 +108,7 @@ class Scale:
 
     def mean(self, profile: str) -> float:
         """The mean of the key's numbers in s, bytes/s or bytes."""
-        values = _quantities(profile, self.key)
-        return sum(values) / len(values)
+        return mean_of(profile, self.key)
 
     def changes(self, profile: str, factor: float, value: Any = None) -> dict[str, Any]:
         """The new values: each number of the key, multiplied by the factor.
@@ -421,6 +420,12 @@ def _quantities(profile: str, key: str) -> list[float]:
             f"{', '.join(_UNITS)}"
         )
     return [float(match[1]) * _UNITS[match[2]] for match in matches if match is not None]
+
+
+def mean_of(profile: str, key: str) -> float:
+    """The mean of the key's numbers in s, bytes/s or bytes."""
+    values = _quantities(profile, key)
+    return sum(values) / len(values)
 
 
 def _multiply(text: str, factor: float, offset: float) -> str:

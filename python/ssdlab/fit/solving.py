@@ -19,9 +19,8 @@ import numpy.typing as npt
 from ssdlab.errors import TargetError
 from ssdlab.fit.direct_estimates import enlarge_buffer
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import SearchSpace, scales_of, within_overheads
+from ssdlab.fit.parameters import SearchSpace, mean_of, scales_of, within_overheads
 from ssdlab.profiles.toml_edit import get_value, set_values, values_only
-from ssdlab.units import parse_duration
 
 Floats = npt.NDArray[np.float64]
 STEP: Final = 0.05
@@ -162,16 +161,9 @@ def _slower_cache(text: str) -> Floats:
     """How much longer an SLC cache takes than other flash, by `FASTER`, in standard deviations."""
     logs = []
     for cached, other in FASTER:
-        ratio = _mean_s(text, cached) / _mean_s(text, other) if get_value(text, cached) else 1.0
+        ratio = mean_of(text, cached) / mean_of(text, other) if get_value(text, cached) else 1.0
         logs.append(max(0.0, np.log(ratio)))
     return np.array(logs) / FASTER_SIGMA
-
-
-def _mean_s(profile: str, key: str) -> float:
-    """The mean of a time, or of the times of all page types, in s."""
-    times = get_value(profile, key)
-    times = times if isinstance(times, list) else [times]
-    return sum(map(parse_duration, times)) / len(times)
 
 
 def _solve(task: Task) -> Solution | None:

@@ -187,8 +187,9 @@ def _with_dies(state: _Search, chunks: Chunks, repeats: Repeats) -> Procedure[La
     pair = state.log.rate(state.probe(stripe, tuple(sorted((0, offset)))))
     rates = Rates(state.rate(stripe), pair, state.best)
     tested = _tested(chunks, repeats)
-    hidden = yield from _hidden_dies(state, stripe, offset, size)
-    if not hidden or repeats.count > 1:  # planes share a channel, and do not wait for it
+    # If planes have several chunks, they share a channel and do not wait for it.
+    hidden = "" if repeats.count > 1 else (yield from _hidden_dies(state, stripe, offset, size))
+    if not hidden:
         return Layout(size, stripe, tested, rates, repeats=repeats)
     seconds = GRAIN / MIB / state.rate(stripe)
     unit_bytes = min(size, MAPPING_UNITS[-1])
@@ -440,8 +441,8 @@ def _no_period(state: _Search) -> str:
 def _tested(chunks: Chunks, repeats: Repeats) -> str:
     ends = f"the ends of {len(chunks.spaced(EDGES))} chunks were confirmed"
     if repeats.distance is not None:
-        apart = f"{_kib(repeats.distance)} apart"
-        return f"{ends}, and that {1 + COUNTED} units have {repeats.count} chunks {apart} each"
+        repeated = f"{repeats.count} chunks {_kib(repeats.distance)} apart"
+        return f"{ends}, and {repeated} on the units of {1 + len(chunks.spaced(COUNTED))} chunks"
     return f"{ends}, and that {1 + len(chunks.compared())} chunks are on different units"
 
 
