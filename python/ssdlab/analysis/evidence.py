@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
@@ -36,13 +37,21 @@ class Evidence:
 
     def steps(self, phase: str | None = None) -> list[dict[str, Any]]:
         """The rows of `STEPS` in order, of one phase or all."""
-        rows: list[dict[str, Any]] = self.tables["steps"].to_pylist()
-        return [row for row in rows if phase is None or row["phase"] == phase]
+        return [row for row in self._steps if phase is None or row["phase"] == phase]
 
     def observed(self, name: str) -> list[dict[str, Any]]:
         """The rows of `OBSERVATIONS` with this name, in order."""
+        return [row for row in self._observations if row["name"] == name]
+
+    @cached_property
+    def _steps(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.tables["steps"].to_pylist()
+        return rows
+
+    @cached_property
+    def _observations(self) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.tables["observations"].to_pylist()
-        return [row for row in rows if row["name"] == name]
+        return rows
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ flush" is only a suspicion; else the class is "protected or ignores flush".
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -109,21 +110,36 @@ def _rows(evidence: Evidence) -> list[dict[str, Any]]:
     groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for step in evidence.steps("mix"):
         groups.setdefault((step["case"], step["value"]), []).append(step)
-    return [_row(evidence, mode, steps) for (mode, _), steps in groups.items()]
+    flush_s = {step["step"]: seconds_of(step) for step in evidence.steps("flush")}
+    moved = _bytes_of_steps(evidence)
+    return [_row(evidence, mode, steps, moved, flush_s) for (mode, _), steps in groups.items()]
 
 
-def _row(evidence: Evidence, mode: str, steps: list[dict[str, Any]]) -> dict[str, Any]:
-    reads, writes = (_speeds(evidence, steps, f"{op}_bytes") for op in ("read", "write"))
-    durable = _speeds(evidence, steps, "write_bytes", with_flush=True)
+def _row(
+    evidence: Evidence,
+    mode: str,
+    steps: list[dict[str, Any]],
+    moved: Mapping[int, tuple[int, int]],
+    flush_s: Mapping[int, float],
+) -> dict[str, Any]:
+    read_mib, write_mib = (
+        [moved.get(step["step"], (0, 0))[at] / MIB for step in steps] for at in (0, 1)
+    )
+    seconds = [max(1e-9, seconds_of(step)) for step in steps]
+    with_flush = [
+        of_step + flush_s.get(step["step"] + 1, 0.0)
+        for of_step, step in zip(seconds, steps, strict=True)
+    ]
+    writes = _rates(write_mib, seconds)
     sync, near = _sync_percentiles(evidence, mode, steps)
     cached = _cached_share(evidence, steps)
     return {
         "mode": mode,
         "in_flight": int(steps[0]["value"]),
-        "read_mib_per_s": statistics.median(reads),
+        "read_mib_per_s": statistics.median(_rates(read_mib, seconds)),
         "write_mib_per_s": statistics.median(writes),
         "write_mib_per_s_all": writes,
-        "kept_mib_per_s": statistics.median(durable),
+        "kept_mib_per_s": statistics.median(_rates(write_mib, with_flush)),
         "sync_us_p40": _us(near[0]) if near else None,
         "sync_us_p50": _us(sync.p50) if sync else None,
         "sync_us_p60": _us(near[1]) if near else None,
@@ -133,18 +149,16 @@ def _row(evidence: Evidence, mode: str, steps: list[dict[str, Any]]) -> dict[str
     }
 
 
-def _speeds(
-    evidence: Evidence, steps: list[dict[str, Any]], column: str, *, with_flush: bool = False
-) -> list[float]:
-    """MiB/s of each step, from a column of `intervals`; optionally including the flush after it."""
-    flush_s = {step["step"]: seconds_of(step) for step in evidence.steps("flush")}
-    intervals = evidence.tables["intervals"]
-    speeds = []
-    for step in steps:
-        rows = intervals.filter(pc.equal(intervals["step"], step["step"]))
-        seconds = seconds_of(step) + (flush_s.get(step["step"] + 1, 0.0) if with_flush else 0.0)
-        speeds.append((pc.sum(rows[column]).as_py() or 0) / MIB / max(1e-9, seconds))
-    return speeds
+def _bytes_of_steps(evidence: Evidence) -> dict[int, tuple[int, int]]:
+    """Bytes read and bytes written, by step."""
+    names = ("read_bytes", "write_bytes")
+    sums = evidence.tables["intervals"].group_by("step").aggregate([(n, "sum") for n in names])
+    columns = (sums[name].to_pylist() for name in ("step", *(f"{n}_sum" for n in names)))
+    return {step: (read or 0, written or 0) for step, read, written in zip(*columns, strict=True)}
+
+
+def _rates(amounts: list[float], seconds: list[float]) -> list[float]:
+    return [amount / each for amount, each in zip(amounts, seconds, strict=True)]
 
 
 def _sync_percentiles(
