@@ -42,7 +42,7 @@ def _variants(start: str, slc: Finding) -> list[Variant]:
 @pytest.mark.parametrize("start", [BARE, CACHED])
 def test_a_cache_of_which_nothing_is_known_is_tried_in_many_sizes_and_left_out(start: str) -> None:
     cached, bare = _variants(start, UNKNOWN)
-    assert len(cached.sizes) == 9
+    assert len(cached.sizes) == 49
     capacity = describe_twin("box", profiles.load(start))["capacity_bytes"]
     tried = [
         float(size.split()[0]) * MIB / capacity for size in (cached.sizes[0], cached.sizes[-1])
@@ -71,9 +71,10 @@ def test_a_cache_that_is_known_or_known_to_be_absent_is_not_searched_for(slc: Fi
 
 
 def test_the_interval_of_a_size_ends_half_way_to_the_next_that_was_tried() -> None:
-    variant = Variant("", ("100 MiB", "200 MiB", "400 MiB", "800 MiB"))
-    one = variant.of_size(Estimate("slc.size", "200 MiB", "200 MiB", "400 MiB"))
-    assert (one.low, one.high) == ("141 MiB", "566 MiB")
+    """Of ten sizes, the first and the seventh are tried everywhere."""
+    variant = Variant("", tuple(f"{100 * n} MiB" for n in range(1, 11)))
+    one = variant.of_size(Estimate("slc.size", "500 MiB", "500 MiB", "600 MiB"))
+    assert (one.low, one.high) == ("200 MiB", "900 MiB")
     assert not one.determined
 
 
@@ -89,7 +90,7 @@ def test_the_interval_of_a_size_ends_half_way_to_the_next_that_was_tried() -> No
 def test_the_variant_that_explains_the_results_is_taken(
     *, bare: float, cached: float, kept: bool, determined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+    def search(text: str, _objectives: Any, space: SearchSpace, *_: Any) -> list[Solution]:
         zeros = np.zeros(len(space.scales))
         choices = tuple(choice.value_in(text) for choice in space.choices)
         cost = bare if get_value(text, "slc.size") is None else cached
@@ -143,7 +144,7 @@ def test_the_fresh_rate_is_neither_fitted_nor_compared_if_there_may_be_a_cache(
 ) -> None:
     fitted_to: list[str] = []
 
-    def search(text: str, objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+    def search(text: str, objectives: Any, space: SearchSpace, *_: Any) -> list[Solution]:
         fitted_to.extend(cell.name for one in objectives for cell in one.cells)
         zeros = np.zeros(len(space.scales))
         choices = tuple(choice.value_in(text) for choice in space.choices)

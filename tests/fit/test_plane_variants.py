@@ -148,9 +148,13 @@ def test_more_planes_are_tried_if_fewer_explain_the_results(
     """Without independent planes, the cost is 10."""
     costs, found = {2: halves, 4: quarters}, list[int]()
 
-    def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+    def search(
+        text: str, _objectives: Any, space: SearchSpace, _progress: Any, rival: float
+    ) -> list[Solution]:
         if not get_value(text, "flash.independent_plane_reads"):
+            assert rival == np.inf
             return [_start(text, space, 10.0)]
+        assert rival == 10.0
         found.append(get_value(text, "flash.planes"))
         return [_start(text, space, costs[found[-1]])]
 
@@ -168,7 +172,7 @@ def test_more_planes_are_tried_if_fewer_explain_the_results(
 def test_planes_are_taken_for_dies_without_the_experiments_that_distinguish_them(
     left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+    def search(text: str, _objectives: Any, space: SearchSpace, *_: Any) -> list[Solution]:
         assert not get_value(text, "flash.independent_plane_reads")
         return [_start(text, space, 10.0)]
 
@@ -179,7 +183,7 @@ def test_planes_are_taken_for_dies_without_the_experiments_that_distinguish_them
 
 
 def test_planes_that_make_no_valid_twin_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+    def search(text: str, _objectives: Any, space: SearchSpace, *_: Any) -> list[Solution]:
         if get_value(text, "flash.independent_plane_reads"):
             raise UsageError("no candidate is a valid twin")
         return [_start(text, space, 10.0)]
@@ -194,7 +198,7 @@ def test_a_start_profile_whose_planes_read_independently_keeps_them(
 ) -> None:
     searches = list[str]()
 
-    def search(text: str, _objectives: Any, space: SearchSpace, _progress: Any) -> list[Solution]:
+    def search(text: str, _objectives: Any, space: SearchSpace, *_: Any) -> list[Solution]:
         searches.append(text)
         return [_start(text, space, 10.0)]
 

@@ -16,7 +16,7 @@ from ssdlab.errors import UsageError
 from ssdlab.fit import search as search_module
 from ssdlab.fit import solving
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
-from ssdlab.fit.choices import Choice, MultiPlanePage
+from ssdlab.fit.choices import FOLDING, MODE, Choice, MultiPlanePage
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.measurement import CellKey
 from ssdlab.fit.objective import Effort, Objective
@@ -224,7 +224,7 @@ def test_only_the_results_count_for_how_well_a_candidate_explains_them(
 def test_a_search_in_which_no_candidate_is_a_valid_twin_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(search_module, "solve_all", lambda *_: [])
+    monkeypatch.setattr(solving, "solve_all", lambda *_: [])
     start = profiles.load("toshiba-xg5")
     space = search_space(start, ["split"])
     with pytest.raises(UsageError, match="no candidate is a valid twin; run `ssdlab twin check`"):
@@ -309,16 +309,18 @@ def test_a_search_starts_where_solved_factors_explain_the_reads_best(
 
 
 @pytest.mark.parametrize("sizes", [PAGES, CHUNKS])
-def test_every_other_size_is_solved_even_if_rough_steps_promise_nothing(
-    monkeypatch: pytest.MonkeyPatch, sizes: Choice
+@pytest.mark.parametrize(("rival", "found"), [(np.inf, "64 KiB"), (1.0, "16 KiB")])
+def test_every_other_size_is_solved_unless_another_search_found_far_better(
+    monkeypatch: pytest.MonkeyPatch, sizes: Choice, rival: float, found: str
 ) -> None:
+    """Rough steps promise nothing here."""
     monkeypatch.setattr(search_module, "SOLVED", 0)
     monkeypatch.setattr(search_module, "STEPPED", 0)
     _without_polish(monkeypatch)
     space = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), (sizes,))
     objective = replace(_geometry_objective(FOUR_TIMES), experiment="suite")
-    best, *_ = search_module.search(GEOMETRY_START, [objective], space, lambda *_: None)
-    assert best.choices == ("64 KiB",)
+    best, *_ = search_module.search(GEOMETRY_START, [objective], space, lambda *_: None, rival)
+    assert best.choices == (found,)
 
 
 @pytest.mark.parametrize(("experiment", "twins"), [("split", 2), ("iocost", 3)])
@@ -337,3 +339,54 @@ def test_a_factor_that_no_result_depends_on_costs_no_twin(experiment: str, twins
     assert derivatives == pytest.approx(np.array([[0.0, 3.0], [0.5, 0.0], [0.0, 1.0]]))
     moved = [(0.0, 0.0), (0.0, solving.STEP), (solving.STEP, 0.0)]
     assert sorted(measured) == moved[:twins]
+
+
+@pytest.mark.parametrize("size", ["8 GiB", "32 GiB", "128 GiB"])
+def test_a_cache_that_is_folded_while_the_host_writes_is_found(size: str) -> None:
+    """Neither another size, nor a dynamic cache, nor folding alone explains the results better."""
+    start = set_values(GEOMETRY_START, {"slc.size": "32 GiB", "slc.mode": "static"})
+    start = set_value(start, "slc.program", "100 us")
+
+    def times(profile: str, _effort: Effort) -> dict[CellKey, float]:
+        folds = get_value(profile, FOLDING) == "while writing"
+        is_right = folds and get_value(profile, "slc.size") == size
+        each = enumerate((1.0, 3.0 if is_right else 1.0))
+        return {((n,), "read_ms"): factor * _read_us(profile) for n, factor in each}
+
+    cells = tuple(Cell((n,), "read_ms", time) for n, time in enumerate((50.0, 150.0)))
+    objective = Objective("fsync", cells, times, np.full(len(cells), 0.04))
+    space = search_space(start, ["fsync"], cache_sizes=("8 GiB", "32 GiB", "128 GiB"))
+    best, *_ = search_module.search(start, [objective], space, lambda *_: None)
+    found = dict(zip((choice.key for choice in space.choices), best.choices, strict=True))
+    assert (found[MODE], found[FOLDING]) == ("dynamic", "while writing")
+    assert found["slc.size"] == size
+
+
+SIZES = tuple(f"{n} GiB" for n in range(8, 57))
+
+
+@pytest.mark.parametrize(("true", "steps"), [(41, True), (9, False)])
+def test_a_size_of_a_cache_is_found_though_few_are_tried_from_everywhere(
+    monkeypatch: pytest.MonkeyPatch, true: int, *, steps: bool
+) -> None:
+    """The next larger one is, even if rough steps promise nothing."""
+    if not steps:
+        monkeypatch.setattr(search_module, "SOLVED", 0)
+        monkeypatch.setattr(search_module, "STEPPED", 0)
+        monkeypatch.setattr(search_module, "SOLVED_PAIRS", 0)
+        _without_polish(monkeypatch)
+    start = set_values(GEOMETRY_START, {"slc.size": SIZES[0], "slc.mode": "static"})
+    start = set_value(start, "slc.program", "100 us")
+
+    def times(profile: str, _effort: Effort) -> dict[CellKey, float]:
+        size = float(get_value(profile, "slc.size").split()[0])
+        return {((n,), "read_ms"): each * _read_us(profile) for n, each in enumerate((1.0, size))}
+
+    cells = tuple(Cell((n,), "read_ms", time) for n, time in enumerate((50.0, 50.0 * true)))
+    objective = Objective("fsync", cells, times, np.full(len(cells), 0.001))
+    space = search_space(start, ["fsync"], cache_sizes=SIZES)
+    [choice] = [choice for choice in space.choices if choice.key == "slc.size"]
+    assert choice.near(SIZES[0]) == (*SIZES[:4], *SIZES[6::6])
+    best, *_ = search_module.search(start, [objective], space, lambda *_: None)
+    found = dict(zip((choice.key for choice in space.choices), best.choices, strict=True))
+    assert found["slc.size"] == f"{true} GiB"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -26,6 +26,27 @@ _RATIOS: Final = (
 )
 _PENALTY: Final = 0.5
 """Prior cost of a value that differs from the start profile's."""
+FINER: Final = 6
+"""Every sixth size of an SLC cache is tried from wherever the search is ..."""
+NEXT_SIZES: Final = 3
+"""... and three more in both directions."""
+MODE: Final = "slc.mode"
+FOLDING: Final = "slc.folding"
+WHILE_WRITING: Final = "while writing"
+"""A dynamic SLC cache is folded also while the host writes, not only while it is idle."""
+SLC_MODES: Final = ("static", "dynamic")
+FOLDINGS: Final = (None, WHILE_WRITING)
+
+
+def is_consistent(by_key: Mapping[str, Any]) -> bool:
+    """Whether a drive may have these choices.
+
+    A number of portions needs their size, and only a dynamic cache is folded while the host writes.
+    """
+    if by_key.get("ftl.read_portions") and by_key.get("ftl.read_portion") is None:
+        return False
+    is_folded_early = by_key.get(FOLDING) == WHILE_WRITING
+    return not is_folded_early or bool(by_key.get(MODE) == "dynamic")
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,10 @@ class Choice:
         """The value that a profile has."""
         return get_value(profile, self.key)
 
+    def near(self, _value: Any) -> tuple[Any, ...]:
+        """The values that are tried from this one: all."""
+        return self.values
+
     def apply(self, profile: str, value: Any, source: str = "") -> str:
         """The profile's text with these changes."""
         return set_values(profile, self.changes(profile, value), source)
@@ -51,6 +76,16 @@ class Choice:
     def bounds(self, fitting: Sequence[Any]) -> tuple[Any, Any]:
         """The interval of the number, if only these of the values fit, given in their order."""
         return fitting[0], fitting[-1]
+
+
+class CacheSizes(Choice):
+    """Sizes of an SLC cache in small steps: some results depend on what just fits into it."""
+
+    def near(self, value: Any) -> tuple[Any, ...]:
+        """Sizes spread over all, and the next smaller and larger ones."""
+        at = self.values.index(value)
+        near = range(at - NEXT_SIZES, at + NEXT_SIZES + 1)
+        return tuple(each for n, each in enumerate(self.values) if n % FINER == 0 or n in near)
 
 
 class Dies(Choice):

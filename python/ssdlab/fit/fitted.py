@@ -38,17 +38,15 @@ from ssdlab.fit.parameters import (
     within_overheads,
 )
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.search import Progress
 from ssdlab.fit.searched import (
     Searched,
+    VariantSearch,
     intervals_of,
     nearest,
-    search_variant,
     shows_planes,
-    with_independent_planes,
     with_plane_intervals,
 )
-from ssdlab.fit.solving import Solution, candidate_profile, cost_on
+from ssdlab.fit.solving import Progress, Solution, candidate_profile, cost_on
 from ssdlab.fit.variants import cache_variants
 from ssdlab.profiles.toml_edit import (
     get_value,
@@ -153,13 +151,11 @@ def fit(
         starts = [replace(one, start=enlarge_spare(one.start, source)) for one in starts]
     cached = any(get_value(one.start, SLC) is not None for one in starts)
     kept = [_without_left_out(one, cached=cached) for _, one in objectives if one.cells]
-    searched = [
-        search_variant(variant, kept, fit_input, direct, source, progress) for variant in starts
-    ]
+    search = VariantSearch(kept, fit_input, direct, source, progress)
+    searched = search.run(starts)
     planes_tried = shows_planes(start, direct, fit_input)
     if planes_tried:
-        best = nearest(searched)[0]
-        searched += with_independent_planes(best, kept, fit_input, direct, source, progress)
+        searched += search.with_independent_planes(nearest(searched)[0])
     near = nearest(searched)
     best = near[0]
     direct = _with_cache(direct, best, near)

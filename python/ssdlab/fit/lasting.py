@@ -22,7 +22,7 @@ from ssdlab.errors import TargetError
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.steady.plan import QUICK_SETTLE_S
-from ssdlab.fit.choices import Choice
+from ssdlab.fit.choices import FOLDING, MODE, SLC_MODES, WHILE_WRITING, Choice
 from ssdlab.fit.direct_estimates import RESERVE
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, Objective, candidate_session, evidence_of
@@ -32,12 +32,9 @@ from ssdlab.fit.solving import cost_on, robust
 from ssdlab.profiles.toml_edit import get_value, set_values, values_only
 
 Floats = npt.NDArray[np.float64]
-MODES: Final = ("static", "dynamic")
-MODE: Final = "slc.mode"
 VICTIM: Final = "ftl.victim"
 VICTIMS: Final = ("greedy", "fifo", "random")
 """The rules that are tried: with uniform writes the others collect as greedy does."""
-FOLDING: Final = "slc.folding"
 DRIVE_WRITES: Final = 2.0
 SPARES: Final = (0.03, 0.06, 0.09, 0.14, 0.21, 0.3, 0.42)
 """The spares that are tried; the best is refined between its neighbours."""
@@ -305,10 +302,10 @@ class _Candidates:
             if not has_cache:
                 yield {VICTIM: victim}
                 continue
-            for mode in MODES:
+            for mode in SLC_MODES:
                 yield {VICTIM: victim, MODE: mode, FOLDING: None}
         if has_cache:
-            yield {VICTIM: start, MODE: "dynamic", FOLDING: "while writing"}
+            yield {VICTIM: start, MODE: "dynamic", FOLDING: WHILE_WRITING}
 
     def try_spares(self, rules: Rules) -> list[_Tried]:
         """All spares, and more between the best and its neighbours."""

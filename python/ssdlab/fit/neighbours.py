@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ssdlab.fit.parameters import CHANNELS, DIES_PER_CHANNEL, PAGE, PROTECTED, SearchSpace
-from ssdlab.fit.solving import Floats, Solution
+from ssdlab.fit.solving import Floats, Solution, Start
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
 
@@ -30,9 +30,6 @@ BY_RATE: Final = (PROGRAM, "slc.program")
 """Times in proportion to the bytes that all dies program, if the rate of writing is to stay."""
 BANDWIDTHS: Final = 3
 """How many bandwidths of the channels are tried in a grid."""
-
-Start = tuple[tuple[Any, ...], Floats]
-"""Choices, and the logarithms of the factors to start with."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +83,28 @@ class Neighbours:
                 shifted = moved + self._shift(CHANNEL, float(np.log(was / now)))
                 found += [(choices, shifted)] if was != now else []
         return found
+
+    def next_to(self, best: Solution, key: str) -> list[Start]:
+        """The best with the next smaller and larger value of a choice, where there is one."""
+        values = next((one.values for one in self.space.choices if one.key == key), ())
+        if not values:
+            return []
+        at = values.index(self.value(best, key))
+        near = values[max(0, at - 1) : at + 2]
+        steps = self.steps(best, [key])
+        return [(choices, moved) for choices, moved in steps if self._at(choices, key) in near]
+
+    def combined(
+        self, best: Solution, keys: Collection[str], changes: Sequence[Mapping[str, Any]] = ()
+    ) -> list[Start]:
+        """All combinations of these choices, also after each of the changes."""
+        by_key = dict(zip(self.fixed, best.choices, strict=True))
+        found = dict.fromkeys(
+            one
+            for change in ({}, *changes)
+            for one in self.space.combinations(keys, {**by_key, **change})
+        )
+        return [(one, best.log_factors) for one in found]
 
     def pairs(self, best: Solution, steps: Sequence[Solution]) -> list[Start]:
         """The combinations of two of these steps from the best that change different choices."""

@@ -19,7 +19,12 @@ import numpy.typing as npt
 
 from ssdlab.errors import UsageError
 from ssdlab.fit.choices import (
+    FOLDING,
+    FOLDINGS,
     KIB,
+    MODE,
+    SLC_MODES,
+    CacheSizes,
     Channels,
     Choice,
     DelayLimit,
@@ -29,6 +34,7 @@ from ssdlab.fit.choices import (
     MultiPlanePage,
     PageTypes,
     Protection,
+    is_consistent,
 )
 from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.units import parse_duration, parse_size
@@ -144,21 +150,16 @@ class SearchSpace:
     def combinations(
         self, keys: Collection[str], fixed: Mapping[str, Any]
     ) -> Iterator[tuple[Any, ...]]:
-        """The consistent combinations of the choices `keys`.
-
-        All other choices have the values in `fixed`.
-        """
+        """The consistent combinations of the choices `keys`, near the others in `fixed`."""
         tried = [
-            choice.values if choice.key in keys else (fixed[choice.key],) for choice in self.choices
+            one.near(fixed[one.key]) if one.key in keys else (fixed[one.key],)
+            for one in self.choices
         ]
         names = [choice.key for choice in self.choices]
         for values in itertools.product(*tried):
             by_key = dict(zip(names, values, strict=True))
-            if by_key.get("ftl.read_portion") is None and by_key.get("ftl.read_portions"):
-                continue  # a number of portions needs their size
-            if _dies_of(by_key) > max(DIES_MAX, _dies_of(fixed)):
-                continue
-            yield values
+            if is_consistent(by_key) and _dies_of(by_key) <= max(DIES_MAX, _dies_of(fixed)):
+                yield values
 
     def penalty(self, choices: Sequence[Any]) -> float:
         """The prior's penalty of a combination of the choices."""
@@ -226,7 +227,6 @@ _SCALES_OF: Final = {
 _DEPEND_ON_DIES: Final = frozenset({"aging", "split", "suite", "workload"})
 _DEPEND_ON_PAGE: Final = frozenset({"aging", "split", "suite", "fsync"})
 _DEPEND_ON_CACHE: Final = frozenset({"cache", "fsync", "suite"})
-SLC_MODES: Final = ("static", "dynamic")
 PAGE: Final = "flash.planes x flash.page"
 """The key of the estimate of a multi-plane page."""
 TYPES: Final = "flash.read of page types"
@@ -246,7 +246,8 @@ _EXPERIMENTS_FOR: Final = {
     "ftl.read_portions": ["aging"],
     "ftl.spare": ["steady"],
     "slc.size": ["cache"],
-    "slc.mode": ["steady"],
+    MODE: ["steady"],
+    FOLDING: ["steady"],
     "ftl.mapping_unit": ["steady"],
     **{key: [name for name, keys in _SCALES_OF.items() if key in keys] for key in _PRIORS},
     BUFFER: ["cache"],
@@ -287,7 +288,7 @@ def search_space(
     ]
     choices = list(_geometry_choices(profile, experiments, known))
     if cache_sizes:
-        choices.append(Choice("slc.size", tuple(cache_sizes), (0.0,) * len(cache_sizes)))
+        choices.append(CacheSizes("slc.size", tuple(cache_sizes), (0.0,) * len(cache_sizes)))
     if "aging" in experiments:
         choices.append(Choice("ftl.read_portion", PORTION_SIZES, (0.0, 0.5, 0.5, 0.5, 0.5)))
         choices.append(Choice("ftl.read_portions", PORTION_COUNTS, (0.0, 0.5, 0.5)))
@@ -311,8 +312,8 @@ def _geometry_choices(
     if CHUNK not in known and {"stripe", "split"} <= set(experiments) and get_value(profile, CHUNK):
         yield _choice(profile, CHUNK, CHUNKS)
     if get_value(profile, "slc.size") is not None and not _DEPEND_ON_CACHE.isdisjoint(experiments):
-        start = get_value(profile, "slc.mode") or "static"
-        yield Choice("slc.mode", SLC_MODES, tuple(0.5 * (mode != start) for mode in SLC_MODES))
+        yield _choice(profile, MODE, SLC_MODES, "static")
+        yield _choice(profile, FOLDING, FOLDINGS)
         yield _choice(profile, "slc.bits_per_cell", BITS_PER_CELL, BITS_PER_CELL_DEFAULT)
     yield from _rule_choices(profile, experiments, known)
     if "flash.page" not in known and not _DEPEND_ON_PAGE.isdisjoint(experiments):
@@ -369,8 +370,7 @@ def _choice(profile: str, key: str, values: Sequence[Any], default: Any = None) 
 
 def number_of_dies(profile: str) -> int:
     """The dies of all channels of a profile."""
-    count: int = get_value(profile, CHANNELS) * get_value(profile, DIES_PER_CHANNEL)
-    return count
+    return int(get_value(profile, CHANNELS) * get_value(profile, DIES_PER_CHANNEL))
 
 
 def _scale(profile: str, key: str, bounds: Sequence[str] | None, *, only_row: bool) -> Scale:

@@ -9,16 +9,17 @@ depends on are all tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from ssdlab.errors import UsageError
+from ssdlab.fit.choices import FOLDING, MODE
 from ssdlab.fit.direct_estimates import SLC
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
-from ssdlab.fit.neighbours import Neighbours, Start, best_by
+from ssdlab.fit.neighbours import Neighbours, best_by
 from ssdlab.fit.objective import Effort, Objective
 from ssdlab.fit.parameters import (
     CHANNELS,
@@ -31,11 +32,9 @@ from ssdlab.fit.parameters import (
     TYPES,
     SearchSpace,
 )
-from ssdlab.fit.solving import Floats, Solution, Task, solve_all
+from ssdlab.fit.solving import Progress, Solution, Solver, Start, Task
 from ssdlab.profiles.toml_edit import values_only
 
-Progress = Callable[[int, int], None]
-"""Called with the number of finished combinations, and the total number."""
 ROUGH_ROUNDS: Final = 2
 FINE_ROUNDS: Final = 6
 """Least-squares iterations: rough for all combinations, fine for the promising ones."""
@@ -48,12 +47,12 @@ FOR_GRID: Final = ("split",)
 """Experiments that rank a grid of combinations: they depend on dies, channels and pages."""
 SHOW_DIES: Final = ("split", "stripe")
 """Experiments that rank dies, channels and pages after the grid."""
-MODE: Final = "slc.mode"
 SUSPEND: Final = "flash.suspend"
 RULES: Final = (MODE, "ftl.mapping_unit", SUSPEND, PROTECTED)
 """Choices that the grid does not show, and that all other numbers depend on."""
 NOT_IN_GRID: Final = (
     *RULES,
+    FOLDING,
     CHUNK,
     SLC,
     "link.max_transfer",
@@ -90,6 +89,8 @@ BETTER: Final = 0.1
 """What a candidate must save of the cost to be solved."""
 RESTARTS: Final = 3
 """The most times that the search for reaches finds a better point."""
+HOPELESS: Final = 5.0
+"""Times the cost of another search that single changes must reach for this one to go on."""
 SWEEPS_MAX: Final = 10
 """The most times that the choices of all branches are varied."""
 PROMISING_COST: Final = 12.0
@@ -101,14 +102,17 @@ def search(
     objectives: Sequence[Objective],
     space: SearchSpace,
     progress: Progress,
+    rival: float = np.inf,
 ) -> list[Solution]:
     """Solutions whose choices are about as good as the best combination, sorted by cost.
+
+    `rival` is the cost of the best of another search; this one ends early if it is much worse.
 
     Raises:
         UsageError: no combination gives a valid twin.
     """
-    found = _Search(profile, objectives, space, progress)
-    solutions = found.run()
+    limit = HOPELESS * max(rival, PROMISING_COST)
+    solutions = _Search(profile, objectives, space, progress, limit).run()
     if not solutions:
         raise UsageError(
             "no candidate is a valid twin; run `ssdlab twin check` on the start profile"
@@ -120,7 +124,10 @@ def search(
 
 
 class _Search:
-    """One search: its candidates so far, and its progress."""
+    """One search: its candidates so far, and its progress.
+
+    It ends early where single changes reach no cost below `limit`.
+    """
 
     def __init__(
         self,
@@ -128,8 +135,9 @@ class _Search:
         objectives: Sequence[Objective],
         space: SearchSpace,
         progress: Progress,
+        limit: float,
     ) -> None:
-        self.space, self.progress, self.done = space, progress, 0
+        self.space, self.limit = space, limit
         self.solved = set[tuple[Any, ...]]()
         self.swept = set[Solution]()
         zeros = np.zeros(len(space.scales))
@@ -138,6 +146,7 @@ class _Search:
         start = Solution(tuple(self.fixed.values()), zeros, zeros, np.inf)
         bare = values_only(profile)
         self.task = Task(bare, objectives, space, start, 0.0, FINE_ROUNDS, Effort.FINE)
+        self.solve = Solver(self.task, progress).solve
         self.neighbours = Neighbours(bare, space, self.fixed)
         self.others = [one for one in objectives if one.experiment != "aging"]
 
@@ -158,7 +167,7 @@ class _Search:
             if reached.reach is not None or best.jacobian is None:
                 return [reached, *solutions]
             task = (reached.choices, reached.log_factors)
-            [better] = self._solve_each([task], self.task.objectives, FINE_ROUNDS) or [best]
+            [better] = self.solve([task], self.task.objectives, FINE_ROUNDS) or [best]
             # The others keep their distance: they stopped at the same place.
             moved = better.cost - best.cost
             others = [
@@ -178,7 +187,7 @@ class _Search:
             return near
         inner = self._rank_inner(near[0])
         task = (self._with_inner(near[0], inner[0]), near[0].log_factors)
-        refined = self._solve_each([task], self.task.objectives, START_ROUNDS)
+        refined = self.solve([task], self.task.objectives, START_ROUNDS)
         if not refined:
             return near
         # The others keep their distance from the best in the results that distinguished them.
@@ -202,18 +211,17 @@ class _Search:
         keys = [key for key in self.fixed if key != PAGE]
         zeros = self.task.start.log_factors
         tasks = [(choices, zeros) for choices in self.space.combinations(keys, self.fixed)]
-        rough = self._solve_each(tasks, self.task.objectives, ROUGH_ROUNDS, Effort.ROUGH)
+        rough = self.solve(tasks, self.task.objectives, ROUGH_ROUNDS, Effort.ROUGH)
         rough.sort(key=lambda solution: solution.cost)
         if not rough:
             return []
         limit = rough[0].cost + PROMISING_COST
-        promising = [one for one in rough if one.cost <= limit]
-        tasks = [(one.choices, one.log_factors) for one in promising]
-        refined = self._solve_each(tasks, self.task.objectives, FINE_ROUNDS)
+        tasks = [(one.choices, one.log_factors) for one in rough if one.cost <= limit]
+        refined = self.solve(tasks, self.task.objectives, FINE_ROUNDS)
         best = min(refined, key=lambda solution: solution.cost)
         if PAGE in self.fixed:
             tasks = self.neighbours.steps(best, [PAGE])
-            refined += self._solve_each(tasks, self.task.objectives, FINE_ROUNDS)
+            refined += self.solve(tasks, self.task.objectives, FINE_ROUNDS)
         return refined
 
     def _near(self) -> list[Solution]:
@@ -221,7 +229,7 @@ class _Search:
 
         In each branch, single choices are changed for as long as that helps.
         """
-        starts = self._solve_each(self._starts(), self.others, START_ROUNDS)
+        starts = self.solve(self._starts(), self.others, START_ROUNDS)
         branches = best_by(starts, self._places(BRANCHING))
         if not branches:
             return []
@@ -235,14 +243,12 @@ class _Search:
                 found += better
             if not found:
                 best = min(branches, key=lambda one: one.cost)
+                if best.cost > self.limit:
+                    return [best]
                 if best.choices in exchanged:
                     break
                 exchanged.add(best.choices)
-                found = [
-                    *self._exchange_limits(best),
-                    *self._pairs(best),
-                    *self._other_sizes(best),
-                ]
+                found = [*self._exchange_limits(best), *self._pairs(best), *self._other_sizes(best)]
             solved += found
             last, branches = branches, best_by([*branches, *found], self._places(BRANCHING))
             if branches == last:
@@ -260,14 +266,11 @@ class _Search:
         keys = [key for key in self.outer if key not in BRANCHING]
         tasks = [] if branch in self.swept else self.neighbours.steps(branch, keys)
         self.swept.add(branch)
-        tasks += [
-            self.neighbours.with_choices(other, BRANCHING, branch)
-            for other in branches
-            if other is not branch
-        ]
+        others = [one for one in branches if one is not branch]
+        tasks += [self.neighbours.with_choices(one, BRANCHING, branch) for one in others]
         ranked = self._ranked(branch, tasks)
         again = [(one.choices, one.log_factors) for one in ranked[:STEPPED]]
-        tried = self._solve_each(again, self.others, STEPS, jacobian=branch.jacobian)
+        tried = self.solve(again, self.others, STEPS, jacobian=branch.jacobian)
         # Its derivatives may mislead steps to other choices, so that the most promising are solved.
         first = min(tried, key=lambda one: one.cost, default=branch)
         solved = self._solve_new([first, *ranked[:SOLVED]], branch.cost - BETTER)
@@ -275,7 +278,7 @@ class _Search:
 
     def _ranked(self, branch: Solution, tasks: Sequence[Start]) -> list[Solution]:
         """The candidates, by the cost that a small step may reach."""
-        ranked = self._solve_each(tasks, self.others, 0, jacobian=branch.jacobian)
+        ranked = self.solve(tasks, self.others, 0, jacobian=branch.jacobian)
         return sorted(ranked, key=lambda one: one.cost)
 
     def _solve_new(self, candidates: Sequence[Solution], limit: float) -> list[Solution]:
@@ -286,7 +289,7 @@ class _Search:
             if one.cost < limit and one.choices not in self.solved
         }
         self.solved |= new.keys()
-        return self._solve_each(list(new.values()), self.others, SWEEP_ROUNDS)
+        return self.solve(list(new.values()), self.others, SWEEP_ROUNDS)
 
     def _pairs(self, best: Solution) -> list[Solution]:
         """The most promising changes of two choices at once, solved.
@@ -307,26 +310,29 @@ class _Search:
         return [at for at, key in enumerate(self.fixed) if key in keys]
 
     def _starts(self) -> list[Start]:
-        """Start values of each branch, with the rules that explain all results best."""
-        found = []
+        """Start values of each branch, with the rules that explain all results best.
+
+        Which kind of SLC cache explains them depends on its size, so the kinds are tried with the
+        smallest and the largest, too.
+        """
+        found: list[Start] = []
+        sizes = next((choice.values for choice in self.space.choices if choice.key == SLC), ())
+        extremes = [{SLC: size} for size in (*sizes[:1], *sizes[-1:])]
         for each, log_factors in self._grid():
-            by_key = dict(zip(self.fixed, each, strict=True))
-            tasks = [(one, log_factors) for one in self.space.combinations(RULES, by_key)]
-            ranked = self._solve_each(tasks, self.others, 1)
-            best = min(ranked, key=lambda one: one.cost, default=None)
-            found.append((each if best is None else best.choices, log_factors))
-            limited = None if best is None else self._limited(best)
-            found += [] if limited is None else [(limited.choices, log_factors)]
+            start = replace(self.task.start, choices=each, log_factors=log_factors)
+            best = self._varied(self._varied(start, RULES), (MODE, FOLDING), extremes)
+            limited = self._varied(best, (SUSPEND, *AT_STARTS))
+            unlike = dict.fromkeys((best.choices, limited.choices))
+            found += [(choices, log_factors) for choices in unlike]
         return found
 
-    def _limited(self, best: Solution) -> Solution | None:
-        """The best with another limit for suspended programs, if its cost is lower."""
-        by_key = dict(zip(self.fixed, best.choices, strict=True))
-        combinations = self.space.combinations((SUSPEND, *AT_STARTS), by_key)
-        tasks = [(one, best.log_factors) for one in combinations]
-        ranked = self._solve_each(tasks, self.others, 1)
-        least = min(ranked, key=lambda one: one.cost, default=best)
-        return least if least.cost < best.cost else None
+    def _varied(
+        self, best: Solution, keys: Collection[str], changes: Sequence[Mapping[str, Any]] = ()
+    ) -> Solution:
+        """The cheapest of all combinations of these choices; the best, if none costs less."""
+        tasks = self.neighbours.combined(best, keys, changes)
+        solved = self.solve(tasks, self.others, 1) if len(tasks) > 1 else []
+        return min([best, *solved], key=lambda one: one.cost)
 
     def _grid(self) -> list[Start]:
         """The combinations that explain `split` and `stripe` best, with unlike channels.
@@ -344,7 +350,7 @@ class _Search:
             for choices in self.space.combinations(keys, self.fixed)
             for moved in self.neighbours.bandwidths(choices)
         ]
-        ranked = self._solve_each(tasks, objectives, 1)
+        ranked = self.solve(tasks, objectives, 1)
         solved = self._solve_grid(best_by(ranked, self._places(GEOMETRY)))
         best = best_by(solved, self._places(BRANCHING))
         more = best_by(solved, self._places((*BRANCHING, CHANNELS)))
@@ -358,44 +364,42 @@ class _Search:
         """
         objectives = [one for one in self.others if one.experiment in SHOW_DIES]
         tasks = [(one.choices, one.log_factors) for one in grid]
-        solved = self._solve_each(tasks, objectives, SWEEP_ROUNDS)
+        solved = self.solve(tasks, objectives, SWEEP_ROUNDS)
         solved.sort(key=lambda one: one.cost)
         near = [
             step
             for one in solved[:VARIED]
             for step in self.neighbours.steps(one, [PAGE, DIES_PER_CHANNEL, CHUNK])
         ]
-        return solved + self._solve_each(near, objectives, SWEEP_ROUNDS)
+        return solved + self.solve(near, objectives, SWEEP_ROUNDS)
 
     def _exchange_limits(self, best: Solution) -> list[Solution]:
         """The best solutions where something else limits the fastest rates."""
-        ranked = self._solve_each(self.neighbours.other_limits(best), self.others, 1)
+        ranked = self.solve(self.neighbours.other_limits(best), self.others, 1)
         ranked.sort(key=lambda one: one.cost)
         tasks = [(one.choices, one.log_factors) for one in ranked[:EXCHANGES]]
-        return self._solve_each(tasks, self.others, SWEEP_ROUNDS)
+        return self.solve(tasks, self.others, SWEEP_ROUNDS)
 
     def _other_sizes(self, best: Solution) -> list[Solution]:
-        """The best solution for each other page, and chunk if that is not known.
+        """The best solution for each other page, chunk if that is not known, and nearby SLC cache.
 
         Their factors differ too much from those of the best for rough steps.
         """
-        tasks = self.neighbours.steps(best, [PAGE, CHUNK])
-        return self._solve_each(tasks, self.others, START_ROUNDS)
+        tasks = [*self.neighbours.steps(best, [PAGE, CHUNK]), *self.neighbours.next_to(best, SLC)]
+        return self.solve(tasks, self.others, START_ROUNDS)
 
     def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
         """The best after more iterations, and the others within the interval.
 
         Those were solved roughly: their costs are too high rather than too low.
         """
-        [best] = self._solve_each([(best.choices, best.log_factors)], self.others, START_ROUNDS)
+        [best] = self.solve([(best.choices, best.log_factors)], self.others, START_ROUNDS)
         steps = self.neighbours.steps(best, [*self.outer, *AT_STARTS])
-        tried = [*tried, *self._solve_each(steps, self.others, STEPS, jacobian=best.jacobian)]
+        tried = [*tried, *self.solve(steps, self.others, STEPS, jacobian=best.jacobian)]
         limit = best.cost + drop_of(best)
         near = [one for one in tried if one.cost <= limit and self.neighbours.is_other(one, best)]
-        near.sort(key=lambda one: one.cost)
-        by_choices = {one.choices: one for one in reversed(near)}
-        near = sorted(by_choices.values(), key=lambda one: one.cost)
-        return [best, *(replace(one, sigma=best.sigma) for one in near)]
+        unlike = best_by(near, range(len(self.fixed)))
+        return [best, *(replace(one, sigma=best.sigma) for one in unlike)]
 
     def _rank_inner(self, best: Solution) -> list[Solution]:
         """The combinations of the choices of an ageing row that fit it, best first.
@@ -405,7 +409,7 @@ class _Search:
         by_key = dict(zip(self.fixed, best.choices, strict=True))
         objectives = [one for one in self.task.objectives if one.experiment == "aging"]
         tasks = [(choices, best.log_factors) for choices in self.space.combinations(OF_ROW, by_key)]
-        ranked = self._solve_each(tasks, objectives, 1, Effort.ROUGH)
+        ranked = self.solve(tasks, objectives, 1, Effort.ROUGH)
         if not ranked:
             return [best]
         ranked.sort(key=lambda one: one.cost)
@@ -416,30 +420,3 @@ class _Search:
     def _with_inner(self, outer: Solution, inner: Solution) -> tuple[Any, ...]:
         pairs = zip(self.fixed, outer.choices, inner.choices, strict=True)
         return tuple(new if key in OF_ROW else old for key, old, new in pairs)
-
-    def _solve_each(
-        self,
-        tasks: Sequence[tuple[tuple[Any, ...], Floats]],
-        objectives: Sequence[Objective],
-        rounds: int,
-        effort: Effort = Effort.FINE,
-        jacobian: Floats | None = None,
-    ) -> list[Solution]:
-        """Solves each combination from its start values; those that give no twin are left out."""
-        shared = replace(self.task, objectives=objectives, rounds=rounds, effort=effort)
-        shared = replace(shared, jacobian=jacobian)
-        full = [
-            replace(
-                shared,
-                start=Solution(choices, start, start * 0.0, 0.0),
-                penalty=self.space.penalty(choices),
-            )
-            for choices, start in tasks
-        ]
-
-        def report(done: int) -> None:
-            self.progress(self.done + done, self.done + max(len(full), done) + 1)
-
-        solutions = solve_all(full, report)
-        self.done += len(full)
-        return solutions

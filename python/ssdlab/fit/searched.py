@@ -27,8 +27,8 @@ from ssdlab.fit.parameters import (
     search_space,
 )
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.search import Progress, search
-from ssdlab.fit.solving import Solution
+from ssdlab.fit.search import search
+from ssdlab.fit.solving import Progress, Solution
 from ssdlab.fit.variants import Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
@@ -107,61 +107,67 @@ def intervals_of(near: Sequence[Searched]) -> Iterator[Estimate]:
         yield replace(estimate, low=low, high=high, determined=determined)
 
 
-def search_variant(
-    variant: Variant,
-    objectives: Sequence[Objective],
-    fit_input: FitInput,
-    direct: Mapping[str, Estimate],
-    source: str,
-    progress: Progress,
-) -> Searched:
-    """The solutions of a variant; one without any change if there is nothing to search for."""
-    space, start = _space(variant, fit_input, direct), variant.start
-    start = guess(start, fit_input.fitted_others, space, source)
-    start, by_rates = _fit_rates(start, fit_input, _known(direct), source)
-    variant = replace(variant, start=start)
-    space = _space(variant, fit_input, direct)
-    if not space.scales and not space.choices:
-        nothing = [Solution((), np.empty(0), np.empty(0), 0.0)]
-        return Searched(variant, space, nothing, by_rates)
-    return Searched(variant, space, search(start, objectives, space, progress), by_rates)
+@dataclass(frozen=True)
+class VariantSearch:
+    """The searches from all variants: what they explain, and the direct estimates."""
 
+    objectives: Sequence[Objective]
+    fit_input: FitInput
+    direct: Mapping[str, Estimate]
+    source: str
+    progress: Progress
 
-def _space(variant: Variant, fit_input: FitInput, direct: Mapping[str, Estimate]) -> SearchSpace:
-    """What is searched for from a variant."""
-    experiments = [name for name in fit_input.experiments if name != iocost.NAME]
-    buffer = direct.get(BUFFER)
-    buffer_sizes = None if buffer is None or buffer.determined else (buffer.low, buffer.high)
-    space = search_space(variant.start, experiments, _known(direct), variant.sizes, buffer_sizes)
-    return with_chunks(space, variant.chunks) if variant.chunks else space
+    def run(self, variants: Sequence[Variant]) -> list[Searched]:
+        """The solutions of each variant.
 
+        Raises:
+            UsageError: a variant has no candidate that is a valid twin.
+        """
+        found = list[Searched]()
+        for variant in variants:
+            found.append(self._search(variant, min((one.cost for one in found), default=np.inf)))
+        return found
 
-def _known(direct: Mapping[str, Estimate]) -> set[str]:
-    """The keys that are not searched for: those with direct estimates, but for an unsure buffer."""
-    return {key for key, one in direct.items() if key != BUFFER or one.determined}
+    def with_independent_planes(self, best: Searched) -> list[Searched]:
+        """The variants of the best in which planes read independently.
 
+        More planes are tried only if fewer explain the results about as well as none, or better.
+        """
+        found = list[Searched]()
+        for variant in plane_variants(best.variant, self.source):
+            try:
+                found.append(self._search(variant, best.cost))
+            except UsageError:  # no candidate is a valid twin, but the best is one
+                break
+            if found[-1].cost > best.cost + drop_of(best.solutions[0]):
+                break
+        return found
 
-def with_independent_planes(
-    best: Searched,
-    objectives: Sequence[Objective],
-    fit_input: FitInput,
-    direct: Mapping[str, Estimate],
-    source: str,
-    progress: Progress,
-) -> list[Searched]:
-    """The variants of the best in which planes read independently.
+    def _search(self, variant: Variant, rival: float) -> Searched:
+        """The solutions of a variant; one without any change if there is nothing to search for."""
+        space, start = self._space(variant), variant.start
+        start = guess(start, self.fit_input.fitted_others, space, self.source)
+        start, by_rates = _fit_rates(start, self.fit_input, self._known, self.source)
+        variant = replace(variant, start=start)
+        space = self._space(variant)
+        if not space.scales and not space.choices:
+            nothing = [Solution((), np.empty(0), np.empty(0), 0.0)]
+            return Searched(variant, space, nothing, by_rates)
+        solutions = search(start, self.objectives, space, self.progress, rival)
+        return Searched(variant, space, solutions, by_rates)
 
-    More planes are tried only if fewer explain the results about as well as none, or better.
-    """
-    found = list[Searched]()
-    for variant in plane_variants(best.variant, source):
-        try:
-            found.append(search_variant(variant, objectives, fit_input, direct, source, progress))
-        except UsageError:  # no candidate is a valid twin, but the best is one
-            break
-        if found[-1].cost > best.cost + drop_of(best.solutions[0]):
-            break
-    return found
+    def _space(self, variant: Variant) -> SearchSpace:
+        """What is searched for from a variant."""
+        experiments = [name for name in self.fit_input.experiments if name != iocost.NAME]
+        buffer = self.direct.get(BUFFER)
+        sizes = None if buffer is None or buffer.determined else (buffer.low, buffer.high)
+        space = search_space(variant.start, experiments, self._known, variant.sizes, sizes)
+        return with_chunks(space, variant.chunks) if variant.chunks else space
+
+    @property
+    def _known(self) -> set[str]:
+        """The keys with direct estimates, which are not searched for; but an unsure buffer is."""
+        return {key for key, one in self.direct.items() if key != BUFFER or one.determined}
 
 
 def _fit_rates(

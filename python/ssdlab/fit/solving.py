@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -23,6 +23,10 @@ from ssdlab.fit.parameters import SearchSpace, mean_of, scales_of, within_overhe
 from ssdlab.profiles.toml_edit import get_value, set_values, values_only
 
 Floats = npt.NDArray[np.float64]
+Start = tuple[tuple[Any, ...], Floats]
+"""Choices, and the logarithms of the factors to start with."""
+Progress = Callable[[int, int], None]
+"""Called with the number of finished combinations, and the total number."""
 STEP: Final = 0.05
 """Step in log(factor) for derivatives; large, because a twin transfers whole pages."""
 FTOL: Final = 1e-3
@@ -116,6 +120,41 @@ class Task:
     effort: Effort
     jacobian: Floats | None = None
     """If given, only rough steps with these derivatives are made."""
+
+
+class Solver:
+    """Solves combinations of choices, and reports how many."""
+
+    def __init__(self, task: Task, progress: Progress) -> None:
+        """With the profile and the space of a task."""
+        self.task, self.progress, self.done = task, progress, 0
+
+    def solve(
+        self,
+        starts: Sequence[Start],
+        objectives: Sequence[Objective],
+        rounds: int,
+        effort: Effort = Effort.FINE,
+        jacobian: Floats | None = None,
+    ) -> list[Solution]:
+        """Solves each combination from its start values; those that give no twin are left out."""
+        shared = replace(self.task, objectives=objectives, rounds=rounds, effort=effort)
+        shared = replace(shared, jacobian=jacobian)
+        tasks = [
+            replace(
+                shared,
+                start=Solution(choices, start, start * 0.0, 0.0),
+                penalty=self.task.space.penalty(choices),
+            )
+            for choices, start in starts
+        ]
+
+        def report(done: int) -> None:
+            self.progress(self.done + done, self.done + max(len(tasks), done) + 1)
+
+        solutions = solve_all(tasks, report)
+        self.done += len(tasks)
+        return solutions
 
 
 def solve_all(tasks: list[Task], progress: Callable[[int], None]) -> list[Solution]:

@@ -15,7 +15,7 @@ from ssdlab.errors import UsageError
 from ssdlab.fit.checks import FITTED
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.search import Progress
+from ssdlab.fit.solving import Progress
 
 OTHERS: Final = ("wd-sn850", "intel-s3510-480", "samsung-970-evo-plus-500")
 """Unlike in interface, dies, page and caches."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.fit.choices import KIB, Choice
+from ssdlab.fit.choices import FINER, KIB, Choice
 from ssdlab.fit.direct_estimates import MIB, SLC, cache_times, enlarge_buffer
 from ssdlab.fit.intervals import DETERMINED_RATIO
 from ssdlab.fit.measurement import Measurement
@@ -37,8 +37,8 @@ from ssdlab.fit.parameters import (
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.units import parse_size
 
-SIZES: Final = 9
-"""How many sizes are tried; the interval ends half way to the next one."""
+SIZES: Final = 8 * FINER + 1
+"""How many sizes of an SLC cache the search may try."""
 SHARES: Final = (0.02, 0.32)
 """Of the capacity: the sizes that are tried if nothing is known of them."""
 PLANES: Final = (2, 4)
@@ -62,10 +62,8 @@ class Variant:
         """The estimate of the size, from one of the sizes that were tried, with wider bounds."""
         tried = [_mib(each) for each in self.sizes]
         low, high = (tried.index(_mib(each)) for each in (estimate.low, estimate.high))
-        bounds = (
-            (tried[low] * tried[max(0, low - 1)]) ** 0.5,
-            (tried[high] * tried[min(len(tried) - 1, high + 1)]) ** 0.5,
-        )
+        # Half way to the next of those that are tried wherever the search is.
+        bounds = tried[max(0, low - FINER // 2)], tried[min(len(tried) - 1, high + FINER // 2)]
         least, most = (f"{round(each)} MiB" for each in bounds)
         determined = bounds[1] <= DETERMINED_RATIO * bounds[0]
         return replace(estimate, low=least, high=most, determined=determined)
