@@ -84,16 +84,6 @@ class Neighbours:
                 found += [(choices, shifted)] if was != now else []
         return found
 
-    def next_to(self, best: Solution, key: str) -> list[Start]:
-        """The best with the next smaller and larger value of a choice, where there is one."""
-        values = next((one.values for one in self.space.choices if one.key == key), ())
-        if not values:
-            return []
-        at = values.index(self.value(best, key))
-        near = values[max(0, at - 1) : at + 2]
-        steps = self.steps(best, [key])
-        return [(choices, moved) for choices, moved in steps if self._at(choices, key) in near]
-
     def combined(
         self, best: Solution, keys: Collection[str], changes: Sequence[Mapping[str, Any]] = ()
     ) -> list[Start]:

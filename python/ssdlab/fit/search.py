@@ -381,11 +381,11 @@ class _Search:
         return self.solve(tasks, self.others, SWEEP_ROUNDS)
 
     def _other_sizes(self, best: Solution) -> list[Solution]:
-        """The best solution for each other page, chunk if that is not known, and nearby SLC cache.
+        """The best solution for each other page, and chunk if that is not known.
 
         Their factors differ too much from those of the best for rough steps.
         """
-        tasks = [*self.neighbours.steps(best, [PAGE, CHUNK]), *self.neighbours.next_to(best, SLC)]
+        tasks = self.neighbours.steps(best, [PAGE, CHUNK])
         return self.solve(tasks, self.others, START_ROUNDS)
 
     def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
