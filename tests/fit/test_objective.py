@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from candidate_results import measured
 
@@ -113,6 +114,19 @@ def test_rates_at_all_powers_of_two_show_the_units_of_a_stripe_that_is_not_known
     objective = experiment_objective(Measurement("stripe", "", "box", cells, findings))
     assert objective is not None
     assert [cell.case for cell in objective.cells] == [(at,) for at in compared]
+
+
+def test_values_of_one_case_scatter_alike() -> None:
+    """They are from the same steps; only one of them is stored with its repeats."""
+    cells = (
+        Cell(("direct none", 1.0), "write_mib_per_s", 120.0, repeats=(80.0, 160.0)),
+        Cell(("direct none", 1.0), "read_mib_per_s", 280.0),
+        Cell(("direct none", 16.0), "read_mib_per_s", 300.0),
+    )
+    objective = experiment_objective(Measurement("fsync", "", "box", cells))
+    assert objective is not None
+    scattered = np.hypot(0.04, np.log(2) / 2)
+    assert objective.sigma == pytest.approx([scattered, scattered, 0.04])
 
 
 def test_a_drive_with_too_many_dies_for_the_small_file_is_measured_with_the_usual_one() -> None:

@@ -8,7 +8,7 @@ data are left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
@@ -135,8 +135,19 @@ def experiment_objective(results: Measurement) -> Objective | None:
                 values[(), name] = float(finding.value)
         return values | medians(compared, conclusion.measures)
 
-    sigma = np.array([np.hypot(RELATIVE_SIGMA, _standard_error(c.repeats)) for c in compared])
-    return Objective(results.experiment, compared, measure_twin, sigma)
+    return Objective(results.experiment, compared, measure_twin, _sigmas(compared))
+
+
+def _sigmas(cells: Sequence[Cell]) -> Floats:
+    """Standard deviations of log(twin / drive).
+
+    All values of a case are from the same steps, so those without repeats of their own scatter like
+    the one that has them: how much data a cache held, for example, decides about all of them.
+    """
+    errors: dict[tuple[Any, ...], float] = {}
+    for cell in cells:
+        errors[cell.case] = max(errors.get(cell.case, 0.0), _standard_error(cell.repeats))
+    return np.hypot(RELATIVE_SIGMA, [errors[cell.case] for cell in cells])
 
 
 def _standard_error(repeats: tuple[float, ...]) -> float:
