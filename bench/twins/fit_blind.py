@@ -27,7 +27,7 @@ from blind_drives import draw_drive, measure_twin, predictions
 from ssdlab import profiles
 from ssdlab.device import describe_twin
 from ssdlab.fit.objective import CAPACITY
-from ssdlab.fit.parameters import DIES, PAGE, Estimate
+from ssdlab.fit.parameters import BITS_PER_CELL_DEFAULT, DIES, PAGE, Estimate
 from ssdlab.fit.starts import attempts
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_duration, parse_size
@@ -38,10 +38,11 @@ GOALS: Final = ("dies", "chunk", "spare", "tR")
 RECOVERED, UNDETERMINED, WRONG = "recovered", "undetermined", "wrong"
 _TIMES: Final = ("flash.read", "flash.program", "slc.read", "slc.program")
 _OVERHEADS: Final = ("link.read_overhead", "link.write_overhead", "buffer.flush_overhead")
-FLAGS: Final = {
+DEFAULTS: Final = {
     "flash.cache_register": True,
     "flash.keeps_page": False,
     "flash.independent_plane_reads": False,
+    "slc.bits_per_cell": BITS_PER_CELL_DEFAULT,
 }
 """What a profile that does not have them means."""
 _SHARES: Final = ("slc.size", "ftl.map_cache")
@@ -151,10 +152,10 @@ def coverage(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str
             low = 0.0 if each.low is None else _share(fitted, each.low)
             covered[each.key] = low * 0.9995 <= share <= _share(fitted, each.high) * 1.0005
             continue
-        if each.key in FLAGS:
-            value = get_value(truth, each.key)
-            true = FLAGS[each.key] if value is None else value
-            covered[each.key] = true in {each.low, each.high}
+        if each.key in DEFAULTS:
+            values = (get_value(truth, each.key), each.low, each.high)
+            true, *bounds = (DEFAULTS[each.key] if one is None else one for one in values)
+            covered[each.key] = min(bounds) <= true <= max(bounds)
             continue
         if each.low is None or each.high is None:  # absent
             has = get_value(truth, each.key) is not None
