@@ -6,7 +6,7 @@ import pytest
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.fit.choices import Choice, DelayLimit, Dies, Protection
+from ssdlab.fit.choices import Choice, Dies, Protection, Suspension, Time
 from ssdlab.fit.parameters import (
     BUFFER,
     DIES_MAX,
@@ -213,8 +213,22 @@ def test_a_combination_costs_the_penalties_of_all_its_choices() -> None:
 def test_a_limit_lies_between_those_that_do_not_fit(
     fitting: tuple[str | None, ...], low: str | None, high: str | None
 ) -> None:
-    limit = DelayLimit("flash.delay_limit", (None, "500 us", "1 ms", "2 ms", "4 ms"), (0.0,) * 5)
+    limit = Time("flash.delay_limit", (None, "500 us", "1 ms", "2 ms", "4 ms"), (0.0,) * 5)
     assert limit.bounds(fitting) == (low, high)
+
+
+def test_how_long_a_suspension_takes_is_tried_only_where_programs_are_suspended() -> None:
+    start = set_value(profiles.load("toshiba-xg5"), "flash.suspend", "30 us")
+    for text, values in ((profiles.load("toshiba-xg5"), 4), (start, 5)):
+        space = search_space(text, ["fsync"])
+        [suspend] = [one for one in space.choices if one.key == "flash.suspend"]
+        assert isinstance(suspend, Suspension)
+        assert len(suspend.values) == values
+        assert suspend.near(None) == (None, "20 us")
+        assert suspend.near("20 us") == suspend.values
+        assert suspend.bounds(("20 us",))[0] == "10 us"
+        assert suspend.bounds(("10 us", "20 us"))[0] == "2 us"
+        assert suspend.bounds((None, "40 us"))[1] is None
 
 
 def test_timing_does_not_tell_a_protected_cache_from_one_that_ignores_flushes() -> None:

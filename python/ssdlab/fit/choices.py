@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.units import parse_duration, parse_size
@@ -34,6 +33,8 @@ MODE: Final = "slc.mode"
 FOLDING: Final = "slc.folding"
 WHILE_WRITING: Final = "while writing"
 """A dynamic SLC cache is folded also while the host writes, not only while it is idle."""
+SUSPENDED: Final = "20 us"
+SUSPENSIONS: Final = (None, "10 us", SUSPENDED, "40 us")
 SLC_MODES: Final = ("static", "dynamic")
 FOLDINGS: Final = (None, WHILE_WRITING)
 
@@ -101,11 +102,14 @@ class Dies(Choice):
         return round(low, 1), round(high, 1)
 
 
-class DelayLimit(Choice):
-    """A time, or None for no limit; a drive may have one that is not tried."""
+class Time(Choice):
+    """A time or None, which has no order; a drive may have one that is not tried."""
+
+    REACH: ClassVar[float] = 0.5
+    """How much of the way to the next times that were tried, and do not fit, the interval goes."""
 
     def bounds(self, fitting: Sequence[Any]) -> tuple[Any, Any]:
-        """Half way to the next times that were tried and do not fit."""
+        """The interval of the time, with `REACH`."""
         tried, times = (
             sorted(parse_duration(value) for value in values if value is not None)
             for values in (self.values, fitting)
@@ -115,10 +119,20 @@ class DelayLimit(Choice):
         below = max((each for each in tried if each < times[0]), default=times[0] / 4)
         above = min((each for each in tried if each > times[-1]), default=4 * times[-1])
         low, high = (
-            f"{math.sqrt(one * other) * _US:.0f} us"
-            for one, other in ((below, times[0]), (above, times[-1]))
+            f"{time * (other / time) ** self.REACH * _US:.0f} us"
+            for time, other in ((times[0], below), (times[-1], above))
         )
         return low, None if None in fitting else high
+
+
+class Suspension(Time):
+    """The time to suspend a program for a read; None if reads wait for programs."""
+
+    REACH = 1.0
+
+    def near(self, value: Any) -> tuple[Any, ...]:
+        """From None a middle time: others are tried only if programs are suspended."""
+        return (None, SUSPENDED) if value is None else self.values
 
 
 @dataclass(frozen=True)

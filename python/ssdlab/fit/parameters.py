@@ -24,16 +24,18 @@ from ssdlab.fit.choices import (
     KIB,
     MODE,
     SLC_MODES,
+    SUSPENSIONS,
     CacheSizes,
     Channels,
     Choice,
-    DelayLimit,
     Dies,
     Flag,
     MappingUnit,
     MultiPlanePage,
     PageTypes,
     Protection,
+    Suspension,
+    Time,
     is_consistent,
 )
 from ssdlab.profiles.toml_edit import get_value, set_values
@@ -63,7 +65,6 @@ TRANSFERS: Final = ("128 KiB", "256 KiB", "512 KiB", "1 MiB")
 CHUNK: Final = "ftl.chunk"
 CHUNKS: Final = ("4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB")
 _SIZES: Final = (CHUNK, "ftl.mapping_unit", "link.max_transfer")
-SUSPENDS: Final = (None, "20 us")
 DELAY_LIMIT: Final = "flash.delay_limit"
 DELAY_LIMITS: Final = (None, "500 us", "1 ms", "2 ms", "4 ms")
 LIMIT_PENALTY: Final = 4.0
@@ -327,8 +328,7 @@ def _rule_choices(
     if "suite" in experiments:
         yield _choice(profile, "link.max_transfer", TRANSFERS, "128 KiB")
     if "suite" in experiments and "ftl.mapping_unit" not in known:
-        unit = _choice(profile, "ftl.mapping_unit", MAPPING_UNITS, "4 KiB")
-        yield MappingUnit(unit.key, unit.values, unit.penalties)
+        yield _choice(profile, "ftl.mapping_unit", MAPPING_UNITS, "4 KiB", MappingUnit)
     if "split" in experiments:
         yield _choice(profile, "ftl.read_ahead", READ_AHEAD_SIZES)
         if not get_value(profile, INDEPENDENT):
@@ -340,12 +340,11 @@ def _rule_choices(
         if PROTECTED not in known:
             protected = _flag(profile, PROTECTED, absent=False)
             yield Protection(protected.key, protected.values, protected.penalties, absent=False)
-        times = SUSPENDS if get_value(profile, "flash.suspend") is None else (None,)
-        yield _choice(profile, "flash.suspend", times)
+        yield _choice(profile, "flash.suspend", SUSPENSIONS, kind=Suspension)
         limit = _choice(profile, DELAY_LIMIT, DELAY_LIMITS)
         own = get_value(profile, DELAY_LIMIT)
         penalties = tuple(LIMIT_PENALTY * (value not in (None, own)) for value in limit.values)
-        yield DelayLimit(limit.key, limit.values, penalties)
+        yield Time(limit.key, limit.values, penalties)
 
 
 def _flag(profile: str, key: str, *, absent: bool) -> Flag:
@@ -355,17 +354,16 @@ def _flag(profile: str, key: str, *, absent: bool) -> Flag:
     return Flag(key, (start, not start), (0.0, 0.5), absent)
 
 
-def _choice(profile: str, key: str, values: Sequence[Any], default: Any = None) -> Choice:
-    """The profile's value and these; `default` is what the model takes if the key is absent.
-
-    Sizes are in order.
-    """
+def _choice(
+    profile: str, key: str, values: Sequence[Any], default: Any = None, kind: type[Choice] = Choice
+) -> Choice:
+    """The profile's value and these, sizes in order; `default` is that of the model."""
     start = get_value(profile, key)
     same = default if start is None else start
     tried = [start, *(value for value in values if value != same)]
     if key in _SIZES:
         tried.sort(key=lambda value: parse_size(str(value or default)))
-    return Choice(key, tuple(tried), tuple(0.5 * (value != start) for value in tried))
+    return kind(key, tuple(tried), tuple(0.5 * (value != start) for value in tried))
 
 
 def number_of_dies(profile: str) -> int:
