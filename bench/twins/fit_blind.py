@@ -152,6 +152,8 @@ def coverage(truth: str, fitted: str, estimates: Sequence[Estimate]) -> dict[str
             low = 0.0 if each.low is None else _share(fitted, each.low)
             covered[each.key] = low * 0.9995 <= share <= _share(fitted, each.high) * 1.0005
             continue
+        if each.key == "slc.bits_per_cell" and get_value(truth, "slc.size") is None:
+            continue
         if each.key in DEFAULTS:
             values = (get_value(truth, each.key), each.low, each.high)
             true, *bounds = (DEFAULTS[each.key] if one is None else one for one in values)

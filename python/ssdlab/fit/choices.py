@@ -26,14 +26,15 @@ _RATIOS: Final = (
 _PENALTY: Final = 0.5
 """Prior cost of a value that differs from the start profile's."""
 FINER: Final = 6
-"""Every sixth size of an SLC cache is tried from wherever the search is ..."""
+"""Every sixth size of an SLC cache is always tried."""
 NEXT_SIZES: Final = 3
-"""... and three more in both directions."""
+"""How many sizes next to the present one are tried, too, in each direction."""
 MODE: Final = "slc.mode"
 FOLDING: Final = "slc.folding"
 WHILE_WRITING: Final = "while writing"
 """A dynamic SLC cache is folded also while the host writes, not only while it is idle."""
 SUSPENDED: Final = "20 us"
+"""The time to suspend a program that is tried first."""
 SUSPENSIONS: Final = (None, "10 us", SUSPENDED, "40 us")
 SLC_MODES: Final = ("static", "dynamic")
 FOLDINGS: Final = (None, WHILE_WRITING)
@@ -103,13 +104,13 @@ class Dies(Choice):
 
 
 class Time(Choice):
-    """A time or None, which has no order; a drive may have one that is not tried."""
+    """A time, or None if the drive has none; it may have a time that is not tried."""
 
     REACH: ClassVar[float] = 0.5
-    """How much of the way to the next times that were tried, and do not fit, the interval goes."""
+    """How far the interval extends to the next times that were tried and do not fit, 0 to 1."""
 
     def bounds(self, fitting: Sequence[Any]) -> tuple[Any, Any]:
-        """The interval of the time, with `REACH`."""
+        """The interval, beyond the times that fit by `REACH`; None above if None fits, too."""
         tried, times = (
             sorted(parse_duration(value) for value in values if value is not None)
             for values in (self.values, fitting)

@@ -151,7 +151,7 @@ class SearchSpace:
     def combinations(
         self, keys: Collection[str], fixed: Mapping[str, Any]
     ) -> Iterator[tuple[Any, ...]]:
-        """The consistent combinations of the choices `keys`, near the others in `fixed`."""
+        """The consistent combinations of values of `keys` near those in `fixed`; others stay."""
         tried = [
             one.near(fixed[one.key]) if one.key in keys else (fixed[one.key],)
             for one in self.choices

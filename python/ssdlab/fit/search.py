@@ -90,7 +90,7 @@ BETTER: Final = 0.1
 RESTARTS: Final = 3
 """The most times that the search for reaches finds a better point."""
 HOPELESS: Final = 5.0
-"""Times the cost of another search that single changes must reach for this one to go on."""
+"""A search goes on only if its cost is below this times that of another search."""
 SWEEPS_MAX: Final = 10
 """The most times that the choices of all branches are varied."""
 PROMISING_COST: Final = 12.0
@@ -106,7 +106,8 @@ def search(
 ) -> list[Solution]:
     """Solutions whose choices are about as good as the best combination, sorted by cost.
 
-    `rival` is the cost of the best of another search; this one ends early if it is much worse.
+    `rival` is the cost of the best of another search; this one ends early if single changes do not
+    come below `HOPELESS` times that.
 
     Raises:
         UsageError: no combination gives a valid twin.

@@ -109,7 +109,7 @@ def intervals_of(near: Sequence[Searched]) -> Iterator[Estimate]:
 
 @dataclass(frozen=True)
 class VariantSearch:
-    """The searches from all variants: what they explain, and the direct estimates."""
+    """Searches from several variants of a start profile, for the same results."""
 
     objectives: Sequence[Objective]
     fit_input: FitInput

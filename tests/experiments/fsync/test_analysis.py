@@ -12,6 +12,7 @@ from ssdlab.experiments.fsync.analysis import (
     _cost,
     _sync_percentiles,
     class_of,
+    conclude,
     probe_of,
 )
 from ssdlab.records import Finding
@@ -107,6 +108,35 @@ def test_a_median_has_percentiles_near_it_if_there_are_enough_flushes(
     assert found == (near and tuple(1000.0 * us for us in near))
     assert (median.p50 is None) == (near is None)
     assert _sync_percentiles(evidence, "direct none", [{"step": 0}]) == (None, None)
+
+
+def test_rates_are_of_each_step_and_what_is_kept_includes_the_flush_after_it() -> None:
+    """Two steps of a second write 8 and 4 MiB; flushes after them take one and three seconds."""
+    rows = (("mix", 0, 1), ("flush", 1, 2), ("mix", 2, 3), ("flush", 3, 6))
+    steps = [
+        {
+            "step": n,
+            "phase": phase,
+            "case": "direct none",
+            "value": 1.0,
+            "start_ns": start * 10**9,
+            "end_ns": end * 10**9,
+        }
+        for n, (phase, start, end) in enumerate(rows)
+    ]
+    moved = [(0, 1, 6), (0, 0, 2), (2, 1, 4)]
+    intervals = [
+        {"step": step, "read_bytes": read << 20, "write_bytes": written << 20}
+        for step, read, written in moved
+    ]
+    tables = {
+        name: pa.Table.from_pylist(of) for name, of in (("steps", steps), ("intervals", intervals))
+    }
+    tables["observations"] = pa.table({"name": pa.array([], pa.string())})
+    [row] = conclude(Evidence(tables, {"repeats": 2})).measures
+    assert row["read_mib_per_s"] == 1
+    assert row["write_mib_per_s_all"] == [8, 4]
+    assert row["kept_mib_per_s"] == (4 + 1) / 2
 
 
 def test_flushes_that_vary_more_than_they_differ_show_nothing() -> None:
