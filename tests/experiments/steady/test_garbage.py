@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ssdlab.analysis.evidence import Evidence
@@ -138,6 +139,38 @@ def test_a_drive_that_collects_full_superblocks_too_shows_nothing(
     found = _known(monkeypatch, curves)
     assert isinstance(found, str)
     assert "several steps" in found
+
+
+@pytest.mark.parametrize(
+    ("hidden", "cost", "is_known"),
+    [(3000.0, 1.05, True), (3000.0, 1.25, False), (900.0, 1.25, True)],
+)
+def test_a_drive_that_chooses_from_many_collects_before_all_hidden_flash_has_taken_data(
+    hidden: float, cost: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the rate is lower just before the fall; with little hidden flash, that may be chance."""
+    curves = _drive(hidden)
+    end = 0.125 if hidden < 1000 else 0.5
+    part, start = curves[str(end)], 0.0 if hidden < 1000 else 2000.0
+    amount = part.written / 200
+    seconds = part.between(0.0, part.written, 200)
+    at = start + amount * np.arange(200)
+    seconds[(at > 0.8 * hidden) & (at < 0.95 * hidden)] *= cost
+    curves[str(end)] = Progress(seconds, [amount] * 200)
+    found = _known(monkeypatch, curves)
+    assert isinstance(found, Garbage) is is_known
+    assert is_known or "several steps" in str(found)
+
+
+@pytest.mark.parametrize(("cost", "is_known"), [(1.25, False), (1.35, True)])
+def test_the_last_part_shows_collection_if_it_costs_what_its_victims_do(
+    cost: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quarter of each victim is valid, which costs 1.33 programs."""
+    curves = _drive(5000.0)
+    curves["0.75"] = Progress([10.0] * 100 + [10.0 * cost] * 100, [10.0] * 200)
+    found = _known(monkeypatch, curves)
+    assert isinstance(found, Garbage) is is_known
 
 
 def test_victims_chosen_from_a_few_show_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,18 +8,19 @@ import pytest
 from gauged_drive import FLAT, LIKELY, NEITHER, SURE, drive, drop, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
-from ssdlab.experiments.steady import estimates, victims_at_random
+from ssdlab.experiments.steady import hidden_flash as hidden
+from ssdlab.experiments.steady import victims_at_random
 from ssdlab.experiments.steady.estimate import Estimate
-from ssdlab.experiments.steady.estimates import hidden_flash
 from ssdlab.experiments.steady.first_cycle import Cycle
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW
+from ssdlab.experiments.steady.hidden_flash import hidden_flash
 
 
 def _hidden_flash(
     monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, at: float = 100.0, **values: Any
 ) -> Estimate:
     """Hidden flash if the rate falls at this position, and large writes show no fall."""
-    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: list(cycles))
+    monkeypatch.setattr(hidden, "cycles", lambda *_args, **_options: list(cycles))
     gauges = {"fall": drop(at), "large_fall": None, "may_hide_cache": True, "buffer": 0.0}
     return hidden_flash(drive(**gauges | values))
 
@@ -72,17 +73,15 @@ def test_hidden_flash_that_no_choice_of_victims_explains_is_not_reported(
 ) -> None:
     """15 % of hidden flash has a WAF of 3.6 (greedy) to 5.6 (the emptier of two)."""
     gauges = {"fall": drop(150.0), "large_fall": drop(150.0), "buffer": 0.0}
-    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: [SURE])
+    monkeypatch.setattr(hidden, "cycles", lambda *_args, **_options: [SURE])
     gauged = drive(steady=1 / waf_of_writes, direct=1.0, **gauges)
     found = hidden_flash(gauged)
     assert (found.bracket is not None) is is_known
     assert is_known or "no choice of victims" in found.why
     for other in ({"unit": None}, {"has_single_reads": False}):
-        assert not estimates._contradiction(
-            drive(steady=0.2, **other), Bracket(900.0, 900.0, 950.0)
-        )
+        assert not hidden._contradiction(drive(steady=0.2, **other), Bracket(900.0, 900.0, 950.0))
     random = drive(steady=0.25, garbage=AT_RANDOM)
-    assert not estimates._contradiction(random, Bracket(900.0, 900.0, 950.0))
+    assert not hidden._contradiction(random, Bracket(900.0, 900.0, 950.0))
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,12 @@ from gauged_drive import (
 )
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
-from ssdlab.experiments.steady import analysis, closed_form, estimates
+from ssdlab.experiments.steady import analysis, closed_form, waf
 from ssdlab.experiments.steady.estimate import Estimate
-from ssdlab.experiments.steady.estimates import waf_without_map, with_map
 from ssdlab.experiments.steady.first_cycle import Cycle
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW
 from ssdlab.experiments.steady.single_reads import StridedReads
+from ssdlab.experiments.steady.waf import waf_without_map, with_map
 from ssdlab.stats.steady import Progress
 
 UNKNOWN = Estimate(None, "not measured")
@@ -33,10 +33,10 @@ def _found(monkeypatch: pytest.MonkeyPatch, *cycles: Cycle, **values: Any) -> Es
 
     `by_costs` are the bounds by programs and reads.
     """
-    monkeypatch.setattr(estimates, "cycles", lambda *_args, **_options: list(cycles))
+    monkeypatch.setattr(waf, "cycles", lambda *_args, **_options: list(cycles))
     by_costs, shows_map = values.pop("by_costs", None), values.pop("shows_map", True)
-    monkeypatch.setattr(estimates, "shows_map", lambda _gauged: shows_map)
-    monkeypatch.setattr(estimates, "waf_by_costs", lambda _gauged: by_costs)
+    monkeypatch.setattr(waf, "shows_map", lambda _gauged: shows_map)
+    monkeypatch.setattr(waf, "waf_by_costs", lambda _gauged: by_costs)
     hidden, map_counts = values.pop("hidden", UNKNOWN), values.pop("with_map", True)
     gauged = drive(**values)
     found = waf_without_map(gauged, hidden)

@@ -25,18 +25,13 @@ from ssdlab.analysis.write_rounds import (
 )
 from ssdlab.experiments.steady.closed_form import hidden_by_waf, reconcile
 from ssdlab.experiments.steady.estimate import Estimate
-from ssdlab.experiments.steady.estimates import (
-    GAUGES,
-    UNIT,
-    hidden_flash,
-    reportable,
-    waf_without_map,
-    with_map,
-)
 from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
+from ssdlab.experiments.steady.hidden_flash import hidden_flash, reportable
 from ssdlab.experiments.steady.map_pages import map_page_span
+from ssdlab.experiments.steady.mapping_unit import UNIT
 from ssdlab.experiments.steady.rates import SAME
+from ssdlab.experiments.steady.waf import GAUGES, waf_without_map, with_map
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import RateDrop, last_drop
 from ssdlab.stats.steady import FLASH_ROUNDS, WINDOW, Progress, Rule, Verdict, evaluate

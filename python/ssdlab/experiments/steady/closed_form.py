@@ -36,6 +36,8 @@ _FROM_ALL: Final = (0.93, 1.06)
 are chosen neither at random nor from a few."""
 _LEAST: Final = 0.03
 """Hidden / visible flash that shows WAF, at least."""
+_ALONE: Final = 0.04
+"""The same, if nothing else shows it."""
 _MANY: Final = 5.0  # choices from which on WAF is almost that of a choice from all
 _OF_MANY: Final = 1.1  # its WAF / the closed form, at most
 _OVERLAP: Final = 1 / 3  # of the narrower of two intervals that agree
@@ -125,7 +127,7 @@ def reconcile(gauged: Gauged, hidden: Estimate, waf: Estimate) -> tuple[Estimate
 
 
 def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Estimate | None:
-    """WAF by the hidden flash, narrowed by all costs that agree with it; None if none does.
+    """WAF by the hidden flash, narrowed by all costs; None if one does not agree with it.
 
     `by_costs` are the bounds by programs and reads, without which victims may not be as random as
     they seem.
@@ -139,6 +141,8 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
     if gauged.garbage != AT_RANDOM:
         costs += _by_cycles(gauged)
     elif not costs or not any(cycle.is_flat for cycle in cycles(gauged, by_fall=True)):
+        return None
+    if not costs and hidden.bracket.low < _ALONE * gauged.region:
         return None
     found = _narrowed(within, costs)
     why = f"{format_size(hidden.bracket.value)} of hidden flash took data, which makes that WAF"
@@ -198,11 +202,12 @@ def _with_cache(gauged: Gauged, low: float, high: float) -> Bracket:
 
 
 def _narrowed(within: Bracket, costs: list[Bracket]) -> Bracket | None:
-    """The bounds within those of the costs that agree; None if there are costs, but none does."""
-    agree = [each for each in costs if _agree(each, within)]
-    if not agree:
-        return None if costs else within
-    low, high = min(each.low for each in agree), max(each.high for each in agree)
+    """The bounds within those of the costs; None if these do not agree with them."""
+    if not costs:
+        return within
+    if not all(_agree(each, within) for each in costs):
+        return None
+    low, high = min(each.low for each in costs), max(each.high for each in costs)
     return between(max(within.low, low), min(within.high, high))
 
 

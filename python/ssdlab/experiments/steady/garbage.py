@@ -29,7 +29,7 @@ STREAMS: Final = 8
 AT_RANDOM: Final = "victims are chosen at random, so that the valid share of one is not known"
 FROM_FEW: Final = "victims are chosen from a few, so that the valid share of one is not known"
 NOT_MEASURED: Final = "the gauges need random writes to a whole drive that can be trimmed"
-_CONTRAST: Final = 1.2
+_CONTRAST: Final = 1.3
 _CONTRAST_BY_WAF: Final = 0.4
 """Where collection begins the rate falls by the first factor, at least, and by this share of WAF:
 link and host may limit writes without relocation."""
@@ -38,6 +38,9 @@ _ALONE: Final = 0.92
 """A lower rate than this share of that without relocation: full superblocks are collected too, or
 an SLC cache is folded."""
 _ALONE_TO: Final = 0.8  # of the bytes before collection
+_NEAR: Final = (_ALONE_TO, 0.95)  # of these bytes: where a drive that chooses from many collects
+_LARGE: Final = 0.5  # the part from which on that many may be the choice
+_ALONE_NEAR: Final = 0.9  # the lowest share of that rate there
 _BEGUN: Final = 0.02  # of a part: what cannot be distinguished from none of it
 _SWING: Final = 0.035
 """The time of a constant rate differs by less than this share, at any byte of a plateau."""
@@ -71,6 +74,10 @@ class Garbage:
     def waf(self) -> float:
         """WAF of these writes."""
         return 1 / self.trimmed
+
+    def waf_at(self, rate: float) -> float:
+        """WAF of writes with this rate, if their cost is in proportion to their WAF."""
+        return self.waf * self.rate / rate
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,9 @@ def _found(parts: Sequence[_Part], alone: float, buffer: float) -> Garbage | str
         if rate is None:
             return "the rate was not constant while victims of the same share were collected"
         hidden = _hidden(parts[: number + 1], alone, rate / source.trimmed, buffer)
-        if not _is_alone(parts, _ALONE_TO * hidden.value, buffer, alone):
+        near = _rate_before(parts, hidden.value, buffer)
+        is_sharp = near is None or near > _ALONE_NEAR * alone or part.trimmed < _LARGE
+        if not (is_sharp and _is_alone(parts, _ALONE_TO * hidden.value, buffer, alone)):
             return "the rate fell in several steps while trimmed parts were written"
         if _constant(source, rate, parts[parts.index(source) + 1 :]) > _CONSTANT_MOST:
             return "the rate hardly depends on how much of a victim is valid"
@@ -200,6 +209,19 @@ def _is_alone(parts: Sequence[_Part], stop: float, buffer: float, alone: float) 
         if end > start and rate_between(part.curve, start, end) < _ALONE * alone:
             return False
     return True
+
+
+def _rate_before(parts: Sequence[_Part], hidden: float, buffer: float) -> float | None:
+    """The rate just before `hidden` bytes, without bytes that a buffer may have taken."""
+    start, stop = (share * hidden for share in _NEAR)
+    width = seconds = 0.0
+    for part in parts:
+        begin = max(_FULL * buffer, start - part.start)
+        end = min(_END * part.curve.written, stop - part.start)
+        if end > begin:
+            width += end - begin
+            seconds += float(part.curve.between(begin, end, 1)[0])
+    return width / seconds if seconds else None
 
 
 def _hidden(parts: Sequence[_Part], alone: float, programmed: float, buffer: float) -> Bracket:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_amplification import Bracket
@@ -88,8 +88,11 @@ class Gauged:
 
     def curve(self, case: str) -> Progress:
         """The curve of a gauge."""
-        steps = [step for step in self.evidence.steps("gauge") if step["case"] == case]
-        return progress(self.evidence, steps)
+        return progress(self.evidence, self._steps(case))
+
+    def _steps(self, case: str) -> list[dict[str, Any]]:
+        """The steps of a gauge; none if an earlier version measured the drive."""
+        return [step for step in self.evidence.steps("gauge") if step["case"] == case]
 
     @cached_property
     def fresh(self) -> Progress:
@@ -124,6 +127,11 @@ class Gauged:
         return settled(self.curve("fill"))
 
     @cached_property
+    def erased(self) -> float:
+        """The rate of the first fill, of a new drive on flash that is erased already."""
+        return settled(self.fresh)
+
+    @cached_property
     def is_direct_limited(self) -> bool:
         """Whether something other than the flash may limit `direct`."""
         fastest = max(fastest_of(self.fresh), fastest_of(self.curve("fill")), self._burst)
@@ -135,7 +143,7 @@ class Gauged:
 
         A small one is full within the first interval; a request may have begun before it.
         """
-        (step,) = (step for step in self.evidence.steps("gauge") if step["case"] == "burst")
+        (step,) = self._steps("burst")
         seconds, amounts = intervals(self.evidence, step)
         width = 1e-6 * json.loads(step["job"])["interval_us"]
         return float((amounts[0] - step["block_bytes"]) / min(width, seconds[0]))
@@ -191,8 +199,7 @@ class Gauged:
 
     def _blocks(self, case: str) -> int:
         """Blocks of the rounds in a write of a gauge."""
-        sizes = (s["block_bytes"] for s in self.evidence.steps("gauge") if s["case"] == case)
-        return int(next(sizes) / self.block)
+        return int(self._steps(case)[0]["block_bytes"] / self.block)
 
     def _is_larger_by_size(self, unit: int) -> bool:
         """Whether the gain of random writes of twice these blocks shows that the unit is larger.
@@ -206,9 +213,7 @@ class Gauged:
         return self._rate_of_size(2 * unit) > TWICE * self._rate_of_size(unit)
 
     def _rate_of_size(self, blocks: int) -> float:
-        if blocks == 1:
-            return self.steady
-        return rate_of_larger(self.curve(f"size {blocks}"))
+        return self.steady if blocks == 1 else rate_of_larger(self.curve(f"size {blocks}"))
 
     @property
     def _unit_by_order(self) -> int | None:
@@ -250,11 +255,10 @@ class Gauged:
     @cached_property
     def has_single_reads(self) -> bool:
         """Whether reads were measured one at a time, as earlier versions did not."""
-        return any(step["case"] == "recent read" for step in self.evidence.steps("gauge"))
+        return bool(self._steps("recent read"))
 
     def _single_reads(self, case: str) -> SingleReads:
-        (step,) = (s for s in self.evidence.steps("gauge") if s["case"] == f"{case} read")
-        return single_reads(self.evidence, step["step"])
+        return single_reads(self.evidence, self._steps(f"{case} read")[0]["step"])
 
     @cached_property
     def misses_map(self) -> bool:
@@ -268,7 +272,7 @@ class Gauged:
     @property
     def strided_reads(self) -> StridedReads | None:
         """The reads of one block in each MiB; None if an earlier version measured the drive."""
-        found = [step for step in self.evidence.steps("gauge") if step["case"] == "strided read"]
+        found = self._steps("strided read")
         if not found:
             return None
         strided, near = map(self._single_reads, ("strided", "near"))
@@ -301,7 +305,7 @@ class Gauged:
 
         Reads that first load a part of the map do not: they are slower than those near each other.
         """
-        found = [s for s in self.evidence.steps("gauge") if s["case"] == "rested read"]
+        found = self._steps("rested read")
         if not found or found[0]["bytes"] < json.loads(found[0]["job"])["amount_bytes"]:
             return False  # an earlier version, or interrupted
         return not self.misses_map and self._is_in_cache("rested") is False
@@ -331,20 +335,15 @@ class Gauged:
 
         Then their reads do not show whether the pages are in a cache.
         """
-        if not self._has_old_reads:
+        if not self._steps("old read"):
             return False
         kept = self._single_reads("old").quantile(0.5)
         is_fast = kept < _KEPT * self._single_reads("near").quantile(0.5)
         return is_fast and recent.quantile(0.5) < _UNIFORM * kept
 
-    @property
-    def _has_old_reads(self) -> bool:
-        """Whether old data was read in an area as small as the recent data."""
-        return any(step["case"] == "old read" for step in self.evidence.steps("gauge"))
-
     def _kept_share(self, low: float, high: float) -> float:
         """Of reads near each other in old data, the share with a latency between these (in ns)."""
-        if not self._has_old_reads:
+        if not self._steps("old read"):
             return 0.0
         return self._single_reads("old").share_between(low, high)
 
@@ -356,7 +355,7 @@ class Gauged:
     @property
     def is_rested(self) -> bool:
         """Whether the drive rested before the large writes at random, as before the rounds."""
-        return any(s["rest_s"] for s in self.evidence.steps("gauge") if s["case"] == "read")
+        return any(step["rest_s"] for step in self._steps("read"))
 
     @cached_property
     def garbage(self) -> Garbage | str:
@@ -370,7 +369,7 @@ class Gauged:
 
     @cached_property
     def _cache_drop(self) -> RateDrop | None:
-        level = _DIRECT * settled(self.fresh)
+        level = _DIRECT * self.erased
         drops = [drop for drop in self._fresh_drops if drop.after > level]
         found = [drop for drop in drops if drop.buffered > self._cache_least]
         return max(found, key=lambda drop: drop.buffered, default=None)
@@ -417,9 +416,10 @@ class Gauged:
         """Whether there may be an SLC cache that borrows flash of the spare.
 
         If `cache` does not show it, a loss of speed in the fill that no buffer explains may, or
-        random writes after a rest that are far faster than large ones in order.
+        random writes after a rest that are far faster than large ones, also than on erased flash.
         """
-        is_faster = self.fall is not None and self.fall.before > _CACHED * self.direct
+        direct = max(self.direct, self.erased)
+        is_faster = self.fall is not None and self.fall.before > _CACHED * direct
         return self.borrows or (not self.cache and (self.held > self._cache_least or is_faster))
 
     @property

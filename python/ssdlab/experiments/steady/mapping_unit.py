@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 from ssdlab.experiments.steady.rates import rate_between
 from ssdlab.stats.steady import Progress
 
+UNIT: Final = (
+    "the rates of large writes, of writes in order and of writes at random do not show how many "
+    "mapping units a write takes up"
+)
+"""Why something is not known if the mapping unit is not."""
 UNITS: Final = (1, 2, 4, 8, 16)
 """Mapping unit / block size, if the unit is larger."""
 TWICE: Final = 1.7
