@@ -10,25 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ssdlab.analysis.write_amplification import (
-    BY_POLICY,
-    Bracket,
-    waf_from_alpha,
-)
+from ssdlab.analysis.write_amplification import BY_POLICY, Bracket, waf_from_alpha
 from ssdlab.experiments.steady.estimate import WIDEST, Estimate
 from ssdlab.experiments.steady.first_cycle import Cycle, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.mapping_unit import UNIT
 from ssdlab.experiments.steady.rates import SAME, same
-from ssdlab.experiments.steady.victims_at_random import (
-    RESERVE,
-    agrees_with_cost,
-    is_too_slow,
-)
-from ssdlab.experiments.steady.write_costs import (
-    is_clear,
-)
+from ssdlab.experiments.steady.victims_at_random import RESERVE, agrees_with_cost, is_too_slow
+from ssdlab.experiments.steady.write_costs import is_clear
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.units import format_size
 

@@ -10,23 +10,15 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from ssdlab.analysis.write_amplification import (
-    Bracket,
-)
-from ssdlab.experiments.steady.closed_form import (
-    is_little,
-    narrowed_by_hidden,
-    waf_by_hidden,
-)
+from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.experiments.steady.closed_form import is_little, narrowed_by_hidden, waf_by_hidden
 from ssdlab.experiments.steady.estimate import Estimate, between, narrow
 from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES, map_writes
 from ssdlab.experiments.steady.mapping_unit import UNIT
-from ssdlab.experiments.steady.victims_at_random import (
-    waf_by_hidden_at_random,
-)
+from ssdlab.experiments.steady.victims_at_random import waf_by_hidden_at_random
 from ssdlab.experiments.steady.write_costs import (
     CACHED,
     FIRST,
