@@ -381,29 +381,3 @@ def test_a_size_of_a_cache_is_found_though_few_are_tried_from_everywhere() -> No
     best, *_ = search_module.search(start, [objective], space, lambda *_: None)
     found = dict(zip((choice.key for choice in space.choices), best.choices, strict=True))
     assert found["slc.size"] == "41 GiB"
-
-
-def test_a_cache_of_the_other_kind_is_solved_with_other_sizes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Rough steps promise nothing here: the right one also needs four times tR."""
-    for name in ("SOLVED", "STEPPED", "SOLVED_PAIRS"):
-        monkeypatch.setattr(search_module, name, 0)
-    monkeypatch.setattr(search_module._Search, "_varied", lambda _self, best, *_: best)
-    _without_polish(monkeypatch)
-    start = set_values(GEOMETRY_START, {"slc.size": SIZES[0], "slc.mode": "static"})
-    start = set_value(start, "slc.program", "100 us")
-
-    def times(profile: str, _effort: Effort) -> dict[CellKey, float]:
-        cache = tuple(get_value(profile, key) for key in ("slc.mode", FOLDING, "slc.size"))
-        is_right = cache == ("dynamic", "while writing", "32 GiB")
-        each = enumerate((1.0, 2.0 if is_right else 1.0))
-        return {((n,), "read_ms"): factor * _read_us(profile) for n, factor in each}
-
-    cells = tuple(Cell((n,), "read_ms", time) for n, time in enumerate((200.0, 400.0)))
-    objective = Objective("fsync", cells, times, np.full(len(cells), 0.04))
-    space = search_space(start, ["fsync"], cache_sizes=SIZES)
-    best, *_ = search_module.search(start, [objective], space, lambda *_: None)
-    found = dict(zip((choice.key for choice in space.choices), best.choices, strict=True))
-    assert (found[MODE], found[FOLDING]) == ("dynamic", "while writing")
-    assert found["slc.size"] == "32 GiB"

@@ -72,8 +72,6 @@ MORE_STARTS: Final = 6
 """Best combinations with unlike numbers of channels from which the search starts, too."""
 EXCHANGES: Final = 5
 """How many combinations are solved in which something else is the limit."""
-CACHES: Final = 3
-"""How many combinations with another kind of SLC cache are solved."""
 START_ROUNDS: Final = 3
 SWEEP_ROUNDS: Final = 2
 """Derivatives of a solution to start with, and of one that a sweep tries."""
@@ -230,8 +228,7 @@ class _Search:
     def _near(self) -> list[Solution]:
         """The best solution for the results other than ageing, and those hardly worse.
 
-        In each branch, single choices are changed for as long as that helps. Where that no longer
-        helps the best one, larger changes of it are solved, too.
+        In each branch, single choices are changed for as long as that helps.
         """
         starts = self.solve(self._starts(), self.others, START_ROUNDS)
         branches = best_by(starts, self._places(BRANCHING))
@@ -241,19 +238,18 @@ class _Search:
         exchanged: set[tuple[Any, ...]] = set()
         for _ in range(SWEEPS_MAX):
             found: list[Solution] = []
-            best = min(branches, key=lambda one: one.cost)
-            is_stuck = best.cost <= self.limit and best.choices not in exchanged
             for branch in branches:
                 near, better = self._sweep(branch, branches)
                 tried += near
                 found += better
-                is_stuck &= branch is not best or not better
-            if is_stuck:  # the other branches may still improve
+            if not found:
+                best = min(branches, key=lambda one: one.cost)
+                if best.cost > self.limit:
+                    return [best]
+                if best.choices in exchanged:
+                    break
                 exchanged.add(best.choices)
-                found += [*self._exchange_limits(best), *self._pairs(best)]
-                found += [*self._other_sizes(best), *self._other_caches(best)]
-            elif not found and best.cost > self.limit:
-                return [best]
+                found = [*self._exchange_limits(best), *self._pairs(best), *self._other_sizes(best)]
             solved += found
             last, branches = branches, best_by([*branches, *found], self._places(BRANCHING))
             if branches == last:
@@ -391,21 +387,6 @@ class _Search:
         Their factors differ too much from those of the best for rough steps.
         """
         tasks = self.neighbours.steps(best, [PAGE, CHUNK])
-        return self.solve(tasks, self.others, START_ROUNDS)
-
-    def _other_caches(self, best: Solution) -> list[Solution]:
-        """The best solutions with an SLC cache of the other kind, which differ in its size, too."""
-        if MODE not in self.fixed:
-            return []
-        kind = self.neighbours.value(best, MODE)
-        tasks = [
-            (choices, log_factors)
-            for choices, log_factors in self.neighbours.combined(best, (MODE, FOLDING, SLC))
-            if choices[self._places([MODE])[0]] != kind
-        ]
-        ranked = self.solve(tasks, self.others, 1)
-        ranked.sort(key=lambda one: one.cost)
-        tasks = [(one.choices, one.log_factors) for one in ranked[:CACHES]]
         return self.solve(tasks, self.others, START_ROUNDS)
 
     def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
