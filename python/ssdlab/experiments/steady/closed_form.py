@@ -17,7 +17,7 @@ from ssdlab.analysis.write_amplification import (
     waf_from_alpha,
 )
 from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between, narrow
-from ssdlab.experiments.steady.first_cycle import cycles
+from ssdlab.experiments.steady.first_cycle import SURE, cycles
 from ssdlab.experiments.steady.garbage import (
     AT_RANDOM,
     FROM_FEW,
@@ -41,7 +41,6 @@ _ALONE: Final = 0.04
 _MANY: Final = 5.0  # choices from which on WAF is almost that of a choice from all
 _OF_MANY: Final = 1.1  # its WAF / the closed form, at most
 _OVERLAP: Final = 1 / 3  # of the narrower of two intervals that agree
-_SURE: Final = 1.05  # factor of the bounds of WAF by a first cycle
 
 
 def hidden_by_waf(gauged: Gauged, waf: Estimate) -> Estimate | None:
@@ -188,7 +187,7 @@ def _by_cycles(gauged: Gauged) -> list[Bracket]:
     bounds = [cycle.waf_of(1 / gauged.steady) for cycle in found]
     unit = gauged.unit or 1
     return [
-        _with_cache(gauged, each.low / unit / _SURE, each.high / unit * _SURE)
+        _with_cache(gauged, each.low / unit / SURE, each.high / unit * SURE)
         for each in bounds
         if each.low > 0
     ]

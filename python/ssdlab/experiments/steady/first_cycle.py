@@ -22,6 +22,8 @@ from typing import Final, NamedTuple
 from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 
+SURE: Final = 1.05
+"""Factor of the bounds of WAF if the cost declines as in a first cycle."""
 _LEAST: Final = 0.04
 """Of the region: if collection begins earlier, WAF depends on a few superblocks."""
 _SKIPPED: Final = 0.05  # of the cycle: the fall of the rate

@@ -7,7 +7,8 @@ WAF; the bytes written before they cost that show the hidden flash. If more flas
 next parts follow, up to a quarter, a half and three quarters.
 
 If victims are chosen at random, or from a few, also full superblocks are collected. Then the rate
-falls while each block is written once, and the share of a victim is not known.
+falls while each block is written once, and the share of a victim is not known. If they are chosen
+from many, and much flash is hidden, full ones are collected just before all of it has taken data.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ FROM_FEW: Final = "victims are chosen from a few, so that the valid share of one
 NOT_MEASURED: Final = "the gauges need random writes to a whole drive that can be trimmed"
 _CONTRAST: Final = 1.3
 _CONTRAST_BY_WAF: Final = 0.4
-"""Where collection begins the rate falls by the first factor, at least, and by this share of WAF:
-link and host may limit writes without relocation."""
+"""Where collection begins the rate falls by the first factor, at least, which is about the WAF of
+the last part; and by this share of WAF: link and host may limit writes without relocation."""
 _FULL: Final = 1.3  # of a buffer: what is written until it is full
 _ALONE: Final = 0.92
 """A lower rate than this share of that without relocation: full superblocks are collected too, or
 an SLC cache is folded."""
 _ALONE_TO: Final = 0.8  # of the bytes before collection
 _NEAR: Final = (_ALONE_TO, 0.95)  # of these bytes: where a drive that chooses from many collects
-_LARGE: Final = 0.5  # the part from which on that many may be the choice
 _ALONE_NEAR: Final = 0.9  # the lowest share of that rate there
+_LARGE: Final = 0.5  # share trimmed up to the end of a part, from which on this is checked
 _BEGUN: Final = 0.02  # of a part: what cannot be distinguished from none of it
 _SWING: Final = 0.035
 """The time of a constant rate differs by less than this share, at any byte of a plateau."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from ssdlab.analysis.write_amplification import BY_POLICY, Bracket, waf_from_alpha
 from ssdlab.experiments.steady.estimate import WIDEST, Estimate
-from ssdlab.experiments.steady.first_cycle import Cycle, cycles
+from ssdlab.experiments.steady.first_cycle import SURE, Cycle, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.mapping_unit import UNIT
@@ -30,7 +30,6 @@ _FOLDED: Final = 0.4
 """Folding an SLC cache of two bits per cell halves the rate of direct writes, at most."""
 _SPARE_LEAST: Final = 0.01
 """Hidden / visible flash that is reported, at least: less may be a superblock or two."""
-_SURE: Final = 1.05  # factor of the bounds of WAF if the cost declines as in a first cycle
 _OLDEST: Final = 1.1  # WAF / the closed form, if victims are not chosen at random
 _TOO_SLOW: Final = (
     "a steady write costs more than a read and a program of each unit that victims chosen at "
@@ -91,7 +90,7 @@ def _contradiction(gauged: Gauged, size: Bracket) -> str:
         known = garbage.waf_at(gauged.steady)
         if not least / _FAR < known < most * _FAR:
             return _OTHER_KNOWN
-    low, high = least / _SURE, most * _SURE
+    low, high = least / SURE, most * SURE
     is_other = all(each.high < low for each in wafs) or all(each.low > high for each in wafs)
     return _NO_CHOICE if wafs and is_other else ""
 
@@ -130,8 +129,8 @@ def _agrees(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:
     least, most = (sure[0].unit * waf_from_alpha(alpha) for alpha in (high, low))
     factor = BY_POLICY[1] if is_few else _OLDEST
     return (
-        min(each.low for each in bounds) < factor * most * _SURE
-        and max(each.high for each in bounds) > BY_POLICY[0] * least / _SURE
+        min(each.low for each in bounds) < factor * most * SURE
+        and max(each.high for each in bounds) > BY_POLICY[0] * least / SURE
     )
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.closed_form import is_little, narrowed_by_hidden, waf_by_hidden
 from ssdlab.experiments.steady.estimate import Estimate, between, narrow
-from ssdlab.experiments.steady.first_cycle import Cycle, WafBounds, cycles
+from ssdlab.experiments.steady.first_cycle import SURE, Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES, map_writes
@@ -27,7 +27,6 @@ from ssdlab.experiments.steady.write_costs import (
     waf_by_costs,
 )
 
-_SURE: Final = 1.05  # factor of the bounds of WAF if the cost declines as in a first cycle
 _LIKELY: Final = 1.07  # the same if it may do so
 _BY_COSTS: Final = "what a steady write costs, relative to programs and reads"
 _KNOWN: Final = 1.03  # the same by known garbage that agrees
@@ -141,8 +140,8 @@ def _by_cycles(gauged: Gauged, found: Sequence[Cycle]) -> Estimate:
 
 def _sure(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket:
     """WAF by cycles in which the cost declines as WAF does."""
-    low = max(1.0, min(each.least for each in bounds) / _SURE)
-    high = max(each.high for each in bounds) * _SURE
+    low = max(1.0, min(each.least for each in bounds) / SURE)
+    high = max(each.high for each in bounds) * SURE
     return _centred(gauged, between(low, high))
 
 
@@ -206,7 +205,7 @@ def with_map(gauged: Gauged, found: Estimate) -> Estimate:
         return Estimate(None, "a map in flash may add programs to each write")
     _, low, high = found.bracket
     if program is not None:
-        most = _SURE / gauged.steady / program + gauged.may_write_cache * max(gauged.units)
+        most = SURE / gauged.steady / program + gauged.may_write_cache * max(gauged.units)
         added = added._replace(high=min(added.high, max(added.low, most - high)))
     why = f"{found.why}; an entry of the map is taken to have {MAP_ENTRY_BYTES} bytes"
     return narrow(between(low + added.low, high + added.high), why)
