@@ -381,3 +381,21 @@ def test_a_size_of_a_cache_is_found_though_few_are_tried_from_everywhere() -> No
     best, *_ = search_module.search(start, [objective], space, lambda *_: None)
     found = dict(zip((choice.key for choice in space.choices), best.choices, strict=True))
     assert found["slc.size"] == "41 GiB"
+
+
+def test_each_kind_of_cache_is_searched_though_another_starts_better() -> None:
+    """A static cache of any size explains the results better than most dynamic ones."""
+    start = set_values(GEOMETRY_START, {"slc.size": SIZES[0], "slc.mode": "static"})
+    start = set_value(start, "slc.program", "100 us")
+
+    def times(profile: str, _effort: Effort) -> dict[CellKey, float]:
+        size = float(get_value(profile, "slc.size").split()[0])
+        factor = 36.0 if get_value(profile, MODE) == "static" else size
+        return {((n,), "read_ms"): each * _read_us(profile) for n, each in enumerate((1.0, factor))}
+
+    cells = tuple(Cell((n,), "read_ms", time) for n, time in enumerate((50.0, 50.0 * 41)))
+    objective = Objective("fsync", cells, times, np.full(len(cells), 0.001))
+    space = search_space(start, ["fsync"], cache_sizes=SIZES)
+    best, *_ = search_module.search(start, [objective], space, lambda *_: None)
+    found = dict(zip((choice.key for choice in space.choices), best.choices, strict=True))
+    assert (found[MODE], found["slc.size"]) == ("dynamic", "41 GiB")

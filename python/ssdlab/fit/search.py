@@ -2,9 +2,9 @@
 
 The cost of a candidate is the sum of squares of log(twin / drive), in standard deviations, plus the
 prior's penalty (`parameters`). The choices that all results depend on are varied one after the
-other, from the best combination so far, until none improves it: with and without cache registers
-side by side, because these change what all other numbers mean. The choices that only an ageing row
-depends on are all tried.
+other, from the best combination so far, until none improves it. Cache registers and the kind of SLC
+cache change what all other numbers mean, so each combination of these is searched side by side. The
+choices that only an ageing row depends on are all tried.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ NOT_IN_GRID: Final = (
     TYPES,
     "slc.bits_per_cell",
 )
-BRANCHING: Final = (REGISTER,)
+BRANCHING: Final = (REGISTER, MODE)
 """Choices that change what all other numbers mean. Each combination is a branch of the search, in
 which these are varied before the branches compare."""
 GEOMETRY: Final = (*BRANCHING, CHANNELS, DIES_PER_CHANNEL)
@@ -321,19 +321,20 @@ class _Search:
         extremes = [{SLC: size} for size in (*sizes[:1], *sizes[-1:])]
         for each, log_factors in self._grid():
             start = replace(self.task.start, choices=each, log_factors=log_factors)
-            best = self._varied(self._varied(start, RULES), (MODE, FOLDING), extremes)
-            limited = self._varied(best, (SUSPEND, *AT_STARTS))
-            unlike = dict.fromkeys((best.choices, limited.choices))
-            found += [(choices, log_factors) for choices in unlike]
+            tried = self._combined(self._combined(start, RULES)[0], (MODE, FOLDING), extremes)
+            for best in best_by(tried, self._places([MODE])):
+                limited = self._combined(best, (SUSPEND, *AT_STARTS))[0]
+                unlike = dict.fromkeys((best.choices, limited.choices))
+                found += [(choices, log_factors) for choices in unlike]
         return found
 
-    def _varied(
+    def _combined(
         self, best: Solution, keys: Collection[str], changes: Sequence[Mapping[str, Any]] = ()
-    ) -> Solution:
-        """The cheapest of all combinations of these choices; the best, if none costs less."""
+    ) -> list[Solution]:
+        """The best and all other combinations of these choices, the cheapest first."""
         tasks = self.neighbours.combined(best, keys, changes)
         solved = self.solve(tasks, self.others, 1) if len(tasks) > 1 else []
-        return min([best, *solved], key=lambda one: one.cost)
+        return sorted([best, *solved], key=lambda one: one.cost)
 
     def _grid(self) -> list[Start]:
         """The combinations that explain `split` and `stripe` best, with unlike channels.
