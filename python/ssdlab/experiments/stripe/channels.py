@@ -52,10 +52,10 @@ FEW_READS: Final = 4.0
 """Of a shorter wait the program may end before the other address of a pair is read."""
 SUSPEND_NS: Final = 100_000.0
 """No drive takes longer to suspend a program, so longer waits are not for that."""
-SENSE_NS: Final = 6_000.0
-"""The shortest tR that a drive with hidden dies may have ..."""
+SENSE_NS: Final = 2_800.0
+"""The shortest tR that a drive with hidden dies may have (Z-NAND takes 3 us) ..."""
 SENSE_SHARE: Final = 1 / 3
-"""... and as a share of its transfers: such fast flash never has such slow channels."""
+"""... and as a share of its transfers."""
 SLOW: Final = 130.0
 """MiB/s. Up to this rate channels are of a standard (ONFI 2.0) that is older than ..."""
 SENSE_SLOW_NS: Final = 10_000.0
