@@ -71,6 +71,7 @@ def _method(run: Run) -> Method:
     pitfalls = (
         "The kernel splits commands larger than the device accepts: the curve is level there.",
         "A drive that reads ahead hides the cost of small sequential commands.",
+        "An SLC cache may still hold the data, and be read faster than the flash of older data.",
     )
     return Method(done, meaning, pitfalls)
 
