@@ -15,7 +15,8 @@ from known_twins import KnownTwin
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.device import Job, open_twin, run_job
 from ssdlab.experiments.cache.analysis import conclude
-from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure
+from ssdlab.experiments.cache.measure import Plan, measure
+from ssdlab.experiments.cache.rests import BLOCK, DEPTH
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession

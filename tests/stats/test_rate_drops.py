@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ssdlab.stats import rate_drops as module
-from ssdlab.stats.rate_drops import first_drop, last_drop, rate_drops
+from ssdlab.stats.rate_drops import RateDrop, bytes_as_fast, first_drop, last_drop, rate_drops
 from ssdlab.stats.steady import Progress
 
 Level = tuple[float, float]  # bytes, bytes per second
@@ -152,3 +152,40 @@ def test_residuals_at_each_kink_are_those_of_a_least_squares_fit() -> None:
         fitted, *_ = np.linalg.lstsq(columns, t, rcond=None)
         expected.append(np.sum((columns @ fitted - t) ** 2))
     assert module._residuals(x, t, kinks) == pytest.approx(expected, rel=1e-9)
+
+
+FIRST = RateDrop(1000.0, 990.0, 1010.0, 2000.0, 500.0, ahead=0.0, seconds=0.5)
+BURSTS = [(50.0, 2000.0 if n % 3 == 2 else 360.0) for n in range(21)]
+"""About 500 bytes per second on average, after the cache is full."""
+
+
+@pytest.mark.parametrize(
+    ("levels", "fast"),
+    [
+        ([(700.0, 2000.0), (700.0, 500.0)], 700.0),
+        ([(1400.0, 500.0)], 0.0),
+        ([(1400.0, 300.0)], 0.0),
+        ([(1400.0, 1900.0)], 1400.0),
+        ([(400.0, 2000.0), *BURSTS], 400.0),
+        # The drive also folds: a drop shows what was fast, not the time of all bytes.
+        ([(700.0, 2000.0), (700.0, 100.0)], 700.0),
+    ],
+)
+def test_bytes_are_as_fast_as_before_a_drop_until_the_rate_falls(
+    levels: list[Level], fast: float
+) -> None:
+    curve = _curve(*levels)
+    found = bytes_as_fast(curve, (last_drop(curve, steep=1.4),), FIRST)
+    assert found == pytest.approx(fast, rel=0.05, abs=20.0)
+
+
+def test_a_stall_is_not_the_end_of_what_is_fast() -> None:
+    curve = _curve((5.0, 3000.0), (3.0, 50.0), (900.0, 2000.0), (492.0, 500.0))
+    stall = RateDrop(5.0, 4.9, 5.1, 3000.0, 50.0, ahead=0.0, seconds=5.0 / 3000)
+    assert bytes_as_fast(curve, (stall,), FIRST) == pytest.approx(900.0, rel=0.06)
+
+
+def test_the_time_of_all_bytes_does_not_show_how_many_came_before_a_gentle_drop() -> None:
+    gentle = RateDrop(1000.0, 990.0, 1010.0, 2000.0, 1800.0, ahead=0.0, seconds=0.5)
+    assert bytes_as_fast(_curve((1400.0, 1930.0)), (None,), gentle) == pytest.approx(1400.0)
+    assert bytes_as_fast(_curve((1400.0, 1800.0)), (None,), gentle) == 0.0

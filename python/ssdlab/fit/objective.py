@@ -23,6 +23,7 @@ from ssdlab.device import Job, decode, describe_twin, open_twin
 from ssdlab.device.kinds import Pattern
 from ssdlab.experiments.cache import analysis as cache_analysis
 from ssdlab.experiments.cache import measure as cache
+from ssdlab.experiments.cache import rests
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.experiments.fsync import analysis as fsync_analysis
 from ssdlab.experiments.fsync import measure as fsync
@@ -324,7 +325,7 @@ def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
 def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
     """Rates of sequential writes into an empty SLC cache or buffer, and after they are full."""
     session, amount = candidate_session(profile), _sustained_bytes(results)
-    job = _write_job("sequential", amount, cache.BLOCK, cache.DEPTH)
+    job = _write_job("sequential", amount, rests.BLOCK, rests.DEPTH)
     outcome = session.run(Step("write", "writing", "random", rest_s=3.0), job)
     curve = Progress(*outcome.columns())
     after = amount / 4 / float(curve.between(0.75 * amount, amount, 1)[0])

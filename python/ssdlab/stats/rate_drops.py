@@ -87,6 +87,25 @@ def rate_after(drops: Iterable[tuple[Progress, RateDrop]]) -> float | None:
     return sum(amount for amount, _ in rest) / float(sum(s for _, s in rest)) if rest else None
 
 
+def bytes_as_fast(curve: Progress, drops: Iterable[RateDrop | None], first: RateDrop) -> float:
+    """Bytes of a write at the rate of another one before its drop `first`.
+
+    They end at a drop of this write. The last one may be a stall long before, and a write that is
+    slow from the start has none: then they end where the running median falls, and are no more than
+    the time of all bytes allows, if the others take as long as after `first`.
+    """
+    each = curve.written / _SLICES
+    seconds = curve.between(0.0, curve.written, _SLICES)
+    factor = first.before / first.after
+    is_slow = _running_median(seconds) * first.before > min(MIN_FACTOR, factor**0.5) * each
+    slow = np.flatnonzero(sliding_window_view(is_slow, _WIDTH).all(axis=1))
+    until = float(slow[0] * each) if len(slow) else curve.written
+    if factor >= MIN_FACTOR:
+        saved_s = curve.written / first.after - float(seconds.sum())
+        until = min(until, saved_s / (1 / first.after - 1 / first.before))
+    return max([until, 0.0, *(drop.at for drop in drops if drop and drop.is_as_fast(first))])
+
+
 def rate_drops(
     progress: Progress,
     stop: float | None = None,

@@ -20,8 +20,9 @@ from ssdlab.device import Job, describe_twin, open_twin, run_job
 from ssdlab.errors import UsageError
 from ssdlab.experiments.cache.analysis import conclude
 from ssdlab.experiments.cache.buffers import Size, WritePass
-from ssdlab.experiments.cache.measure import BLOCK, DEPTH, Plan, measure, plan_for, small_job
+from ssdlab.experiments.cache.measure import Plan, measure, plan_for, small_job
 from ssdlab.experiments.cache.parameters import Cache
+from ssdlab.experiments.cache.rests import BLOCK, DEPTH
 from ssdlab.experiments.cache.sizes import Sizes, _bounded, _undivided, _unless_slower
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget, TargetOptions, open_for_run

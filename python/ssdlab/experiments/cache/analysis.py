@@ -176,12 +176,18 @@ def _sentence(findings: dict[str, Finding], last: RateDrop) -> str:
     buffer_text = f"a buffer of {_bounds(buffer)}"
     if cache.value == 0:
         return f"{fast}, {then}: {buffer_text}, no SLC cache that makes writes faster."
-    recovery = (
-        f"idle time of about {format_duration(refill.value)} restores it"
-        if isinstance(refill.value, float)
-        else "idle time did not restore all of it"
-    )
-    return f"{fast}, {then}: {buffer_text} and an SLC cache of {_bounds(cache)}; {recovery}."
+    if cache.value is None and cache.low is None:
+        return f"{fast}, {then}: {buffer_text}, and perhaps an SLC cache: {cache.why}."
+    of_cache = f"an SLC cache of {_bounds(cache)}"
+    return f"{fast}, {then}: {buffer_text} and {of_cache}; {_recovery(refill)}."
+
+
+def _recovery(refill: Finding) -> str:
+    if refill.high is None:
+        return "idle time did not restore all of it"
+    if isinstance(refill.value, float) and refill.low is not None:
+        return f"idle time of about {format_duration(refill.value)} restores it"
+    return f"idle time of at most {format_duration(refill.high)} restores it"
 
 
 def _bounds(finding: Finding) -> str:

@@ -11,13 +11,12 @@ short and the shortest that was long enough.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final
 
 import msgspec
 
-from ssdlab.device import FlushEvery, Job, Listed, Outcome, WriteHint
+from ssdlab.device import FlushEvery, Job, Listed, WriteHint
 from ssdlab.experiments.cache.buffers import PROGRAM_MAX_S
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.experiments.cache.read_back import (
@@ -31,8 +30,27 @@ from ssdlab.experiments.cache.read_back import (
     depth_for,
     result_of,
 )
+from ssdlab.experiments.cache.refill import RECOVERED
+from ssdlab.experiments.cache.rests import (
+    BISECTIONS,
+    BLOCK,
+    DEPTH,
+    REST_FACTOR,
+    REST_FIRST_S,
+    Parts,
+    RestSearch,
+    progress_of,
+    sequential_job,
+    write,
+)
 from ssdlab.runner.session import RunSession, Step
-from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_after, steepness
+from ssdlab.stats.rate_drops import (
+    RateDrop,
+    first_drop,
+    last_drop,
+    rate_after,
+    steepness,
+)
 from ssdlab.stats.steady import Progress
 from ssdlab.target import Target
 from ssdlab.units import format_size
@@ -46,23 +64,12 @@ DRIVE_PART: Final = 2
 QUICK_DRIVE_PART: Final = 8
 """The default region of a twin or block device is its capacity divided by this."""
 SIZE_MIN: Final = 16 * MIB
-BLOCK: Final = 128 * KIB
-DEPTH: Final = 16
 SETTLE_S: Final = 60.0
 QUICK_SETTLE_S: Final = 5.0
-FINE_BYTES: Final = 1 << 30
-FINE_US: Final = 10
-"""Each pass records its first `FINE_BYTES` in intervals of `FINE_US`: about one request each."""
-REST_FIRST_S: Final = 1.0
-REST_MIN_S: Final = 1 / 256
 REST_MAX_S: Final = 1024.0
 QUICK_REST_MAX_S: Final = 16.0
-REST_FACTOR: Final = 4.0
-BISECTIONS: Final = 2
 REWRITE_FACTOR: Final = 1.4
 """Later passes write this multiple of the bytes before the first drop, to see it again."""
-RECOVERED: Final = 0.95
-"""Idle time is long enough if it makes this share of the first capacity available again."""
 FLUSH_WAIT_S: Final = 50e-6
 """A flush that takes this much longer than one of the idle drive waited for flash."""
 GRAIN: Final = 4 * KIB
@@ -84,7 +91,6 @@ LONGER: Final = 1.5
 LONGER_PAUSE: Final = 1.6
 EMPTIED_MIN: Final = 6
 """Pauses end after this many that were long enough, from the first two in succession on."""
-_INTERVALS: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -176,28 +182,28 @@ def measure(session: RunSession, plan: Plan) -> None:
     """
     trims = plan.trims and _supports_trim(session)
     if trims:
-        session.run(Step("trim", "trimming the region", "trim"), _job("trim", plan.reach))
+        session.run(Step("trim", "trimming the region", "trim"), sequential_job("trim", plan.reach))
     idle = session.run(Step("flush", "flushing the idle drive", "fill"), Job(op="flush"))
     step = Step("write", "writing sequentially", "fill", case="first", rest_s=plan.settle_s)
-    first = _write(session, step, _job("write", plan.size))
+    first = write(session, step, sequential_job("write", plan.size))
     full = session.run(Step("flush", "flushing the full buffer", "fill"), Job(op="flush"))
     session.flush()
     steep = steepness(first)
     drop = last_drop(first, steep=steep)
     if drop is None and plan.reach > plan.size:
         step = Step("write", "writing the rest of the drive", "fill", case="rest")
-        _write(session, step, _job("write", plan.reach - plan.size, offset=plan.size))
+        write(session, step, sequential_job("write", plan.reach - plan.size, offset=plan.size))
     if drop is None:
         session.expect({})
         return
     length = min(plan.size, max(SIZE_MIN, round(REWRITE_FACTOR * drop.at) // MIB * MIB))
-    parts = _Parts(plan.size, length)
+    parts = Parts(plan.size, length)
     sustained = drop.after  # as the analysis takes it
     # Analyse only as many bytes as later passes write: the resolution depends on this number.
     drop = last_drop(first, float(length), steep) or drop
     session.expect({"fill": float(length * (plan.write_bytes // plan.size - 1))})
     step = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
-    after_flush = last_drop(_write(session, step, parts.job(1)), steep=steep)
+    after_flush = last_drop(write(session, step, parts.job(1)), steep=steep)
     session.flush(1)
     is_buffer = after_flush is not None and after_flush.is_as_fast(drop)
     if after_flush is None or not is_buffer or after_flush.high < RECOVERED * drop.low:
@@ -208,12 +214,12 @@ def measure(session: RunSession, plan: Plan) -> None:
                 "overwritten and need not be folded, so the recovery time may be too short. Give "
                 "a larger --size.",
             )
-        _find_rest(session, plan, drop, parts, steep)
-    trim = _job("trim", plan.size) if trims else None
+        RestSearch(session, parts, drop, steep, plan.rest_most_s).run()
+    trim = sequential_job("trim", plan.size) if trims else None
     if trim is not None:  # all that was overwritten would soon have to be collected
         session.run(Step("trim", "trimming the region", "trim"), trim)
     step = Step("write", "writing sequentially again", "fill", 1, case="again")
-    _write(session, step, parts.job(0))
+    write(session, step, parts.job(0))
     search = Search(depth_for((after_flush or drop).after), sustained, min(FARTHEST, parts.length))
     _read_back(session, trim, plan.size, search, parts.length)
     if full.seconds - idle.seconds > FLUSH_WAIT_S:
@@ -287,7 +293,7 @@ def _fill(
             if trim is not None:  # overwritten data would be collected
                 session.run(Step("trim", "trimming the region", "trim"), trim)
         step = Step("refill", "filling the buffer again", "fill", 1)
-        outcome = session.run(step, _job("write", FILL_CHUNK, offset=start))
+        outcome = session.run(step, sequential_job("write", FILL_CHUNK, offset=start))
         is_full = outcome.bytes / outcome.seconds < FILLING * rate
         start, done = start + FILL_CHUNK, done + FILL_CHUNK
     return start
@@ -296,7 +302,10 @@ def _fill(
 def _time_programs(session: RunSession) -> None:
     """Times flushes right after a small write: a program each, if a flush waits for flash."""
     job = msgspec.structs.replace(
-        _job("write", PROGRAMS * GRAIN), block_bytes=GRAIN, queue_depth=1, sync=FlushEvery(1)
+        sequential_job("write", PROGRAMS * GRAIN),
+        block_bytes=GRAIN,
+        queue_depth=1,
+        sync=FlushEvery(1),
     )
     session.run(Step("program", "timing single flushes", "fill"), job)
 
@@ -326,7 +335,7 @@ def _pause(session: RunSession, plan: Plan, drop: RateDrop) -> None:
         rest_s = amount / drop.after
         label = f"writing again after a pause of {1000 * rest_s:.3g} ms"
         step = Step("write", label, "fill", 1, number, case="paused", value=rest_s, rest_s=rest_s)
-        curve = _progress([session.run(step, job)])
+        curve = progress_of([session.run(step, job)])
         found = first_drop(curve, float(job.amount_bytes), 3 * PAUSE_BLOCK)
         drops += [] if found is None else [(curve, found)]
         # Flash may be slower than after the drop, as when it folds its cache.
@@ -349,23 +358,8 @@ def small_job(plan: Plan, number: int, amount: int) -> Job:
     """A write that ends at another place within a row of pages each time."""
     length = min(plan.size, amount // MIB * MIB + 4 * MIB + 5 * number % 32 * PAUSE_BLOCK)
     places = (plan.size - length) // MIB + 1
-    job = _job("write", length, offset=number % places * MIB)
+    job = sequential_job("write", length, offset=number % places * MIB)
     return msgspec.structs.replace(job, block_bytes=PAUSE_BLOCK)
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Parts of the region, used in turn, so that no pass overwrites what the last one cached."""
-
-    size: int
-    length: int
-
-    @property
-    def count(self) -> int:
-        return self.size // self.length
-
-    def job(self, stage: int) -> Job:
-        return _job("write", self.length, offset=stage % self.count * self.length)
 
 
 def _supports_trim(session: RunSession) -> bool:
@@ -378,72 +372,3 @@ def _supports_trim(session: RunSession) -> bool:
         "may be smaller than on an empty drive. Trim the drive by other means first.",
     )
     return False
-
-
-def _job(op: Literal["write", "trim"], amount: int, *, offset: int = 0) -> Job:
-    return Job(
-        op=op,
-        offset_bytes=offset,
-        length_bytes=amount,
-        block_bytes=BLOCK,
-        amount_bytes=amount,
-        queue_depth=DEPTH,
-        interval_us=FINE_US,
-    )
-
-
-def _write(session: RunSession, step: Step, job: Job) -> Progress:
-    """Writes the job's region in order; the first `FINE_BYTES` are a step of their own."""
-    fine = min(job.length_bytes, FINE_BYTES)
-    outcomes = [
-        session.run(step, msgspec.structs.replace(job, length_bytes=fine, amount_bytes=fine))
-    ]
-    if (remaining := job.length_bytes - fine) > 0:
-        expected_us = 1e6 * outcomes[0].seconds * remaining / fine
-        rest = msgspec.structs.replace(
-            job,
-            offset_bytes=job.offset_bytes + fine,
-            length_bytes=remaining,
-            amount_bytes=remaining,
-            interval_us=max(1000, round(expected_us / _INTERVALS)),
-        )
-        outcomes.append(session.run(replace(step, repeat=1, rest_s=0.0), rest))
-    return _progress(outcomes)
-
-
-def _progress(outcomes: Sequence[Outcome]) -> Progress:
-    columns = [outcome.columns() for outcome in outcomes]
-    seconds = [value for values, _ in columns for value in values]
-    return Progress(seconds, [amount for _, amounts in columns for amount in amounts])
-
-
-def _find_rest(
-    session: RunSession, plan: Plan, first: RateDrop, parts: _Parts, steep: float
-) -> None:
-    """Finds the shortest idle time after which as much is written before the drop as at first."""
-    too_short_s, enough_s = 0.0, float("inf")
-    rest_s, stage, bisections = REST_FIRST_S, 2, 0
-    while REST_MIN_S <= rest_s <= plan.rest_most_s:
-        step = Step(
-            "write",
-            f"writing again after a rest of {rest_s:g} s",
-            "fill",
-            stage,
-            case="rested",
-            value=rest_s,
-            rest_s=rest_s,
-        )
-        drop = last_drop(_write(session, step, parts.job(stage)), steep=steep)
-        session.flush(stage)
-        if drop is None or (drop.at >= RECOVERED * first.at and drop.is_as_fast(first)):
-            enough_s = min(enough_s, rest_s)
-        else:
-            too_short_s = max(too_short_s, rest_s)
-        if too_short_s > 0 and enough_s < float("inf"):
-            if bisections == BISECTIONS:
-                return
-            bisections += 1
-            rest_s = (too_short_s * enough_s) ** 0.5
-        else:
-            rest_s = rest_s / REST_FACTOR if enough_s < float("inf") else rest_s * REST_FACTOR
-        stage += 1

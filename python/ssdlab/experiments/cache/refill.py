@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ssdlab.experiments.cache.buffers import WritePass
 from ssdlab.records import Finding
-from ssdlab.stats.rate_drops import RateDrop
+from ssdlab.stats.rate_drops import RateDrop, bytes_as_fast
 from ssdlab.units import format_duration
 
 RECOVERED: Final = 0.95
-"""The cache has recovered when this share of its first capacity is free, as in the measurement."""
+"""The cache has recovered when this share of its first capacity is free."""
 
+_MORE: Final = 0.01
+"""Shares that are available after two rests differ by this at least."""
 _SLOWER: Final = 0.7
 """Of what flash programs in a rest: if less was freed, the rest emptied the buffer."""
 _DISTURBED: Final = 1.25
@@ -40,34 +42,55 @@ def buffer_limit(passes: Sequence[WritePass], rate: float) -> float | None:
 
 def refilled(write_pass: WritePass, first: RateDrop) -> float:
     """Bytes that a pass wrote as fast as the first one before its last drop, `first`."""
-    if write_pass.last_drop is None:
-        return write_pass.curve.written
     drops = (write_pass.last_drop, write_pass.early_drop)
-    return max((drop.at for drop in drops if drop and drop.is_as_fast(first)), default=0.0)
+    return bytes_as_fast(write_pass.curve, drops, first)
 
 
 def refill_time(rested: Sequence[WritePass], first: RateDrop, capacity: float) -> Finding:
-    """The idle time that frees `capacity` bytes: between one too short and one long enough."""
+    """The idle time that frees `capacity` bytes: between one too short and one long enough.
+
+    A rest after which less was available than after a shorter one was not too short: something
+    else was the limit, as free flash is to a cache that borrows it. If no rest was long enough,
+    those count that made more available than each shorter one.
+    """
     if not rested:
         return Finding(None, "s", None, None, "no rest was tried")
-    rests = [(each.rest_s or 0.0, refilled(each, first) / capacity) for each in rested]
+    rests = sorted((each.rest_s or 0.0, refilled(each, first) / capacity) for each in rested)
     enough_s = [rest_s for rest_s, share in rests if rest_s and share >= RECOVERED]
     if not enough_s:
-        best_s, most = max(rests, key=lambda rest: rest[1])
-        longest = max(rest_s for rest_s, _ in rests)
+        most, best_s = max((share, -rest_s) for rest_s, share in rests)
+        low = max(_too_short(rests, more=_MORE))
         why = (
-            f"no rest up to {format_duration(longest)} was long enough: at most "
-            f"{most:.0%} was available again, after {format_duration(best_s)}"
+            f"no rest up to {format_duration(rests[-1][0])} was long enough: at most "
+            f"{most:.0%} was available again, after {format_duration(-best_s)}"
         )
-        return Finding(None, "s", longest, None, why)
+        if low < rests[-1][0]:
+            why += f"; longer rests than {format_duration(low)} did not increase it"
+        return Finding(None, "s", low, None, why)
     high = min(enough_s)
-    too_short_s = [rest_s for rest_s, share in rests if 0 < rest_s < high and share < RECOVERED]
-    if not too_short_s:
+    shorter = [rest for rest in rests if 0 < rest[0] < high]
+    if not shorter:
         why = f"the shortest rest that was tried, {format_duration(high)}, was long enough"
         return Finding(high, "s", None, high, why)
-    low = max(too_short_s)
+    low = max(_too_short(shorter, more=-_MORE))
+    if low < shorter[-1][0]:
+        why = (
+            f"{format_duration(high)} was long enough; less was available after "
+            f"{format_duration(shorter[-1][0])} than after a shorter rest, so that something "
+            "else than idle time may have been the limit"
+        )
+        return Finding(None, "s", low, high, why)
     why = (
         f"{format_duration(low)} was too short and {format_duration(high)} long enough: known "
         f"within a factor of {high / low:.2f}"
     )
     return Finding((low * high) ** 0.5, "s", low, high, why)
+
+
+def _too_short(rests: Sequence[tuple[float, float]], more: float) -> Iterator[float]:
+    """The rests, shortest first, that made `more` available than each shorter one."""
+    most = -1.0
+    for rest_s, share in rests:
+        if share >= most + more:
+            yield rest_s
+        most = max(most, share)
