@@ -146,6 +146,14 @@ def test_suspended_programs_do_not_show_dies_but_the_chunk_is_found(
     assert "The data sheet's number of channels decides" in conclusion.verdict
 
 
+def test_more_units_than_any_drive_has_channels_are_dies() -> None:
+    """Their chunks are too small to show whether transfers limit them, and programs suspended."""
+    text = Twin(12, 4, chunk=4, page=16, read=(30.0,), channel=800).profile(1024)
+    conclusion = _concluded(open_twin("known", set_value(text, "flash.suspend", "5 us")))
+    values = {name: finding.value for name, finding in conclusion.findings.items()}
+    assert values == {"chunk_kib": 4, "stripe_kib": 192, "units": 48, "regular": True}
+
+
 @pytest.mark.parametrize("register", ["true", "false"])
 def test_a_single_read_shows_a_die_although_programs_are_suspended(register: str) -> None:
     text = Twin(4, 1, chunk=4, page=16, read=(18.0,), channel=1600, link=800).profile(1024)

@@ -52,14 +52,13 @@ FEW_READS: Final = 4.0
 """Of a shorter wait the program may end before the other address of a pair is read."""
 SUSPEND_NS: Final = 100_000.0
 """No drive takes longer to suspend a program, so longer waits are not for that."""
-SENSE_NS: Final = 2_800.0
-"""The shortest tR that a drive with hidden dies may have (Z-NAND takes 3 us) ..."""
+CHANNELS_MAX: Final = 32
+"""The most channels of a known drive: more units in a stripe are dies."""
+SENSE_NS: Final = ((130.0, 10_000.0), (600.0, 6_000.0), (float("inf"), 2_800.0))
+"""The shortest tR of dies behind channels of at most this rate in MiB/s: slow ones have a standard
+that is older than fast flash (130: ONFI 2.0). The fastest flash takes 3 us (Z-NAND)."""
 SENSE_SHARE: Final = 1 / 3
-"""... and as a share of its transfers."""
-SLOW: Final = 130.0
-"""MiB/s. Up to this rate channels are of a standard (ONFI 2.0) that is older than ..."""
-SENSE_SLOW_NS: Final = 10_000.0
-"""... flash with a shorter tR than this."""
+"""The shortest tR of hidden dies, as a share of a transfer."""
 CACHED: Final = 0.1
 """A read served by the write buffer saves all but this share of the time on flash."""
 READ_BACK: Final = 512 * GRAIN
@@ -135,8 +134,8 @@ def is_one_die(log: ProbeLog, channel: Channel) -> Procedure[bool]:
 
 def _sense_ns(channel: Channel) -> float:
     """The shortest tR of dies behind such channels."""
-    is_slow = 1e9 * channel.unit_bytes / MIB / channel.unit_ns <= SLOW
-    return SENSE_SLOW_NS if is_slow else SENSE_NS
+    rate = 1e9 * channel.unit_bytes / MIB / channel.unit_ns
+    return next(time_ns for most, time_ns in SENSE_NS if rate <= most)
 
 
 def dies_of_channel(log: ProbeLog, channel: Channel) -> Procedure[int | None]:

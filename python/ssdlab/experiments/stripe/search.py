@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from ssdlab.experiments.stripe.channels import Channel, dies_of_channel, is_one_die
+from ssdlab.experiments.stripe.channels import CHANNELS_MAX, Channel, dies_of_channel, is_one_die
 from ssdlab.experiments.stripe.probes import (
     DEPTH,
     GRAIN,
@@ -29,7 +29,17 @@ from ssdlab.experiments.stripe.probes import (
     repeat_probe,
     share_a_unit,
 )
-from ssdlab.experiments.stripe.repeats import COUNTED, ONCE, Chunks, Repeats, find_repeats
+from ssdlab.experiments.stripe.reasons import (
+    CONFLICT,
+    DOUBTFUL,
+    EDGES,
+    ELSEWHERE,
+    SMALL_CHUNKS,
+    TRANSFER,
+    kib,
+    tests_of,
+)
+from ssdlab.experiments.stripe.repeats import ONCE, Chunks, Repeats, find_repeats
 
 CURVE_MAX: Final = 4 * MIB
 """The largest alignment of the curve; it is doubled further while the rate still falls."""
@@ -46,8 +56,6 @@ ODD: Final = (
 """Odd factors of channels x dies, for up to 16 channels of up to 8 dies, and of 36 KiB chunks on
 9, 15 or 25 dies."""
 GROWTH: Final = (2, 3, 4, 5, 6, 7, 8)
-EDGES: Final = 8
-"""The most chunks whose ends are tested."""
 PARTS: Final = ((3, 4), (0, 4))
 """Parts of the region that are searched on their own: the last quarter, then the first."""
 EQUAL: Final = 1.15
@@ -168,7 +176,7 @@ def _search_area(state: _Search) -> Procedure[Layout]:
     stripe = yield from _least_period(state, start)
     chunk = yield from _chunk(state, stripe)
     if chunk is None:
-        why = f"addresses {_kib(stripe)} apart conflict, but no chunk has an end. {_ELSEWHERE}"
+        why = f"addresses {kib(stripe)} apart conflict, but no chunk has an end. {ELSEWHERE}"
         return Layout(None, None, why)
     chunks = Chunks(stripe, *chunk)
     why = yield from _contradiction(state, chunks)
@@ -176,7 +184,7 @@ def _search_area(state: _Search) -> Procedure[Layout]:
         return Layout(None, None, why)
     repeats = yield from find_repeats(chunks, partial(_conflict, state, stripe))
     if repeats is None:
-        return Layout(None, None, f"in the {_kib(stripe)} {_CONFLICT} {_ELSEWHERE}")
+        return Layout(None, None, f"in the {kib(stripe)} {CONFLICT} {ELSEWHERE}")
     return (yield from _with_dies(state, chunks, repeats))
 
 
@@ -186,13 +194,13 @@ def _with_dies(state: _Search, chunks: Chunks, repeats: Repeats) -> Procedure[La
     offset = chunks.first % stripe
     pair = state.log.rate(state.probe(stripe, tuple(sorted((0, offset)))))
     rates = Rates(state.rate(stripe), pair, state.best)
-    tested = _tested(chunks, repeats)
+    tested = tests_of(chunks, repeats)
     # If planes have several chunks, they share a channel and do not wait for it.
     hidden = "" if repeats.count > 1 else (yield from _hidden_dies(state, stripe, offset, size))
     if not hidden:
         return Layout(size, stripe, tested, rates, repeats=repeats)
     seconds = GRAIN / MIB / state.rate(stripe)
-    unit_bytes = min(size, MAPPING_UNITS[-1])
+    unit_bytes = yield from _largest_mapping_unit(state, stripe, offset, size)
     channel = Channel(stripe, stripe // size, 1e9 * seconds, unit_bytes, state.part)
     ways = yield from dies_of_channel(state.log, channel)
     how = "all its reads wait for each program"
@@ -321,17 +329,17 @@ def _contradiction(state: _Search, chunks: Chunks) -> Procedure[str]:
     """Tests the layout; returns the first contradiction, or ""."""
     stripe, chunk = chunks.stripe, chunks.chunk
     if stripe % chunk or stripe // chunk < 2:
-        return f"chunks of {_kib(chunk)} do not fill the {_kib(stripe)} after which it repeats"
+        return f"chunks of {kib(chunk)} do not fill the {kib(stripe)} after which it repeats"
     for begin in chunks.spaced(EDGES):
         alone = state.probe(stripe, (begin % stripe,))
         if (yield from is_one_queue(state.log, alone)) is not True:
-            return f"addresses {_kib(stripe)} apart do not all conflict. {_ELSEWHERE}"
+            return f"addresses {kib(stripe)} apart do not all conflict. {ELSEWHERE}"
         if chunk > GRAIN:
             same = yield from _same(state, stripe, begin, begin + chunk - GRAIN)
             if same is not True:
-                return f"reads do not confirm that every chunk is {_kib(chunk)} long. {_ELSEWHERE}"
+                return f"reads do not confirm that every chunk is {kib(chunk)} long. {ELSEWHERE}"
         if (yield from _same(state, stripe, begin - GRAIN, begin)) is not False:
-            return f"no new unit begins {_kib(begin % stripe)} into the stripe. {_ELSEWHERE}"
+            return f"no new unit begins {kib(begin % stripe)} into the stripe. {ELSEWHERE}"
     return ""
 
 
@@ -347,12 +355,6 @@ def _conflict(state: _Search, stripe: int, one: int, other: int) -> Procedure[bo
     return state.log.spread(state.probe(stripe, offsets)) > NARROW
 
 
-_CONFLICT: Final = (
-    "after which the layout repeats, some units occur more often than others, or dies wait for a "
-    "slow channel that they share, or other work disturbed the reads."
-)
-
-
 def _hidden_dies(state: _Search, stripe: int, start: int, chunk: int) -> Procedure[str]:
     """Checks that a unit is one die: behind a slow channel, several dies look like one.
 
@@ -360,8 +362,9 @@ def _hidden_dies(state: _Search, stripe: int, start: int, chunk: int) -> Procedu
     up to the mapping unit, and from there on twice as long for twice the size. Large reads transfer
     the same units, so they would not be faster than random reads of all units together.
     """
-    if state.is_doubtful:
-        return _DOUBTFUL
+    units = stripe // chunk
+    if state.is_doubtful or units > CHANNELS_MAX:
+        return DOUBTFUL if state.is_doubtful else ""
     offset = (start,)
     seconds: dict[int, float] = {}
     for size in (GRAIN, *(2 * unit for unit in MAPPING_UNITS)):
@@ -381,27 +384,20 @@ def _hidden_dies(state: _Search, stripe: int, start: int, chunk: int) -> Procedu
         twice = seconds.get(2 * unit)
         if twice is not None and twice <= TWICE * seconds[unit]:
             continue
-        units = stripe // chunk
         if state.log.rate(large) > FASTER * units * unit / MIB / seconds[GRAIN]:
             continue
         if (yield from _may_be_mapping_unit(state, stripe, offset, unit)):
-            return _SMALL_CHUNKS if twice is None else _TRANSFER
+            return SMALL_CHUNKS if twice is None else TRANSFER
     return ""
 
 
-_SMALL_CHUNKS: Final = (
-    "units may be channels with several dies, and chunks are too small to tell them apart. The "
-    "data sheet's number of channels decides"
-)
-_DOUBTFUL: Final = (
-    "at a multiple of this stripe reads are a little slower, so data transfer may limit a unit, "
-    "which may then be a channel with several dies. The data sheet's number of channels decides"
-)
-_TRANSFER: Final = (
-    "reads of two mapping units take twice as long as reads of one, so data transfer may limit a "
-    "unit, which may then be a channel with several dies. The data sheet's number of channels "
-    "decides"
-)
+def _largest_mapping_unit(state: _Search, stripe: int, start: int, chunk: int) -> Procedure[int]:
+    """The largest mapping unit that the drive may have, in bytes."""
+    largest = GRAIN
+    for unit in MAPPING_UNITS:
+        if unit <= chunk and (yield from _may_be_mapping_unit(state, stripe, (start,), unit)):
+            largest = unit
+    return largest
 
 
 def _may_be_mapping_unit(
@@ -422,9 +418,6 @@ def _may_be_mapping_unit(
     return long - short <= (unit - GRAIN) / MIB / state.log.rate(large) + NOISE * long
 
 
-_ELSEWHERE: Final = "Repeat the run on a trimmed drive, with another --size"
-
-
 def _no_period(state: _Search) -> str:
     floor = min(state.rate(size) for size in state.powers)
     if floor * FALLS > state.best:
@@ -434,17 +427,5 @@ def _no_period(state: _Search) -> str:
             "excludes the last"
         )
     return (
-        f"rates differ between alignments, but at none do all reads wait in one queue. {_ELSEWHERE}"
+        f"rates differ between alignments, but at none do all reads wait in one queue. {ELSEWHERE}"
     )
-
-
-def _tested(chunks: Chunks, repeats: Repeats) -> str:
-    ends = f"the ends of {len(chunks.spaced(EDGES))} chunks were confirmed"
-    if repeats.distance is not None:
-        repeated = f"{repeats.count} chunks {_kib(repeats.distance)} apart"
-        return f"{ends}, and {repeated} on the units of {1 + len(chunks.spaced(COUNTED))} chunks"
-    return f"{ends}, and that {1 + len(chunks.compared())} chunks are on different units"
-
-
-def _kib(size: int) -> str:
-    return f"{size // KIB} KiB"
