@@ -146,6 +146,13 @@ def test_suspended_programs_do_not_show_dies_but_the_chunk_is_found(
     assert "The data sheet's number of channels decides" in conclusion.verdict
 
 
+def test_slow_channels_with_mapping_units_of_32_kib_are_not_taken_for_dies() -> None:
+    text = Twin(3, 4, chunk=32, page=32, read=(50.0,), channel=80).profile(1024)
+    conclusion = _concluded(open_twin("known", set_value(text, "ftl.mapping_unit", "32 KiB")))
+    values = {name: finding.value for name, finding in conclusion.findings.items()}
+    assert values == {"chunk_kib": 32, "stripe_kib": None, "units": None, "regular": True}
+
+
 def test_more_units_than_any_drive_has_channels_are_dies() -> None:
     """Their chunks are too small to show whether transfers limit them, and programs suspended."""
     text = Twin(12, 4, chunk=4, page=16, read=(30.0,), channel=800).profile(1024)

@@ -62,7 +62,7 @@ EQUAL: Final = 1.15
 """Times of reads that differ by a smaller factor count as equal."""
 TWICE: Final = 1.75
 """A transfer of twice the size takes longer by at least this factor."""
-MAPPING_UNITS: Final = (4 * KIB, 8 * KIB, 16 * KIB)
+MAPPING_UNITS: Final = (4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB)
 """Mapping units that drives have. Flash transfers a whole one, however few bytes are read."""
 LARGE: Final = 512 * KIB
 """Reads of this size show at least which rate the link has."""
