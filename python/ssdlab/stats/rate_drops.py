@@ -90,10 +90,15 @@ def rate_after(drops: Iterable[tuple[Progress, RateDrop]]) -> float | None:
 def bytes_as_fast(curve: Progress, drops: Iterable[RateDrop | None], first: RateDrop) -> float:
     """Bytes of a write at the rate of another one before its drop `first`.
 
-    They end at a drop of this write. The last one may be a stall long before, and a write that is
-    slow from the start has none: then they end where the running median falls, and are no more than
-    the time of all bytes allows, if the others take as long as after `first`.
+    They end at a drop of this write, unless that is a stall, after which the rate rises again. A
+    write that is slow from the start has no drop: then they end where the running median falls, and
+    are no more than the time of all bytes allows, if the others take as long as after `first`.
     """
+    fast = [
+        drop.at for drop in drops if drop and drop.is_as_fast(first) and not _is_stall(curve, drop)
+    ]
+    if fast:
+        return max(fast)
     each = curve.written / _SLICES
     seconds = curve.between(0.0, curve.written, _SLICES)
     factor = first.before / first.after
@@ -103,7 +108,13 @@ def bytes_as_fast(curve: Progress, drops: Iterable[RateDrop | None], first: Rate
     if factor >= MIN_FACTOR:
         saved_s = curve.written / first.after - float(seconds.sum())
         until = min(until, saved_s / (1 / first.after - 1 / first.before))
-    return max([until, 0.0, *(drop.at for drop in drops if drop and drop.is_as_fast(first))])
+    return max(0.0, until)
+
+
+def _is_stall(curve: Progress, drop: RateDrop) -> bool:
+    """Whether the rate rises again after a drop."""
+    after = rate_after([(curve, drop)])
+    return after is not None and after > STEEP_FACTOR * drop.after
 
 
 def rate_drops(

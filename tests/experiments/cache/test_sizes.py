@@ -106,6 +106,21 @@ def test_a_large_buffer_is_not_reported_as_a_cache(monkeypatch: pytest.MonkeyPat
     assert (found.buffer, found.cache) == (None, None)
 
 
+@pytest.mark.parametrize(("read", "least"), [((42.0, 56.0), 0.0), ((42.0, 46.0), 20.0)])
+def test_one_drop_shows_a_cache_only_if_it_took_more_than_the_sizes_are_uncertain(
+    read: tuple[float, float], least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "_is_confirmed", lambda *_: True)
+    back = Size(read[0] * MIB, read[1] * MIB, "by reads")
+    first = _pass("first", _buffer_at(62.0 * MIB))
+    found = _found([first], monkeypatch, back)
+    assert found.cache is not None
+    assert found.cache.low == pytest.approx(least * MIB, rel=0.1)
+    assert found.cache.high > 40 * MIB
+    two = replace(first, early_drop=first.last_drop)
+    assert sizes._cache_of_rest(two, back).low > 5 * MIB
+
+
 def test_pauses_that_free_what_reads_show_confirm_it() -> None:
     last = _pass("first", 80.0 * MIB).last_drop
     assert last is not None

@@ -11,7 +11,7 @@ time. An SLC cache that is emptied at once and as fast can hide this.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ssdlab.analysis.evidence import Evidence, seconds_of
@@ -238,8 +238,7 @@ def _divided(
     buffer = later.combined_with(sure)
     if back is not None and _rest(first, buffer).high < _CACHE_MIN:
         buffer = later.combined_with([*sure, buffered(first, last, total)])
-    rest = _rest(first, buffer)
-    return Sizes(buffer, rest if rest.high >= _CACHE_LEAST else _too_little(first, buffer, rest))
+    return Sizes(buffer, _cache_of_rest(first, buffer))
 
 
 def _is_confirmed(
@@ -316,6 +315,15 @@ def _difference(first: WritePass, flushed: WritePass, total: str) -> Size:
     margin = first.margin(last) + flushed.margin(after)
     why = f"{total}, less the {after.at / MIB:.4g} MiB right after a flush"
     return Size(last.at - after.at - margin, last.at - after.buffered + margin, why)
+
+
+def _cache_of_rest(first: WritePass, buffer: Size) -> Size:
+    """The size of an SLC cache that took the rest; there may be none if the rate dropped once."""
+    rest = _rest(first, buffer)
+    if rest.high < _CACHE_LEAST:
+        return _too_little(first, buffer, rest)
+    is_doubtful = rest.low < _CACHE_LEAST and first.early_drop is None
+    return replace(rest, low=0.0) if is_doubtful else rest
 
 
 def _too_little(first: WritePass, buffer: Size, rest: Size) -> Size:
