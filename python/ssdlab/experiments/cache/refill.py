@@ -14,7 +14,7 @@ RECOVERED: Final = 0.95
 """The cache has recovered when this share of its first capacity is free."""
 
 _MORE: Final = 0.01
-"""Shares that are available after two rests differ by this at least."""
+"""Two rests made unlike shares available if these differ by more than this."""
 _SLOWER: Final = 0.7
 """Of what flash programs in a rest: if less was freed, the rest emptied the buffer."""
 _DISTURBED: Final = 1.25

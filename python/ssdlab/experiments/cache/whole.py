@@ -42,7 +42,7 @@ def whole_drive(evidence: Evidence, measures: list[dict[str, Any]]) -> Conclusio
     else:
         why = (
             f"the rate fell from {fastest / MIB:.4g} to {slowest / MIB:.4g} MiB/s, too little or "
-            "too slowly for a full cache; repeat the run on an empty drive with a larger --size"
+            "too slowly for a full cache; if the drive held data, trim it and repeat the run"
         )
         cache = Finding(None, "MiB", None, None, why)
         sentence = f"Not determined: {why}."
