@@ -18,6 +18,7 @@ from ssdlab.experiments.stripe.probes import (
 )
 
 CHANNEL = Channel(64 * KIB, 4, 20_000.0, 16 * KIB, (0, 256 * MIB))
+MEDIUM = replace(CHANNEL, unit_bytes=4 * KIB)
 SLOW = replace(CHANNEL, unit_ns=150_000.0)  # at most 104 MiB/s
 
 
@@ -27,6 +28,8 @@ SLOW = replace(CHANNEL, unit_ns=150_000.0)  # at most 104 MiB/s
         (CHANNEL, 52.6, 30.0, True),  # 2.6 us more than command and tR: a transfer while it senses
         (CHANNEL, 50.0, 30.0, True),  # nothing more: the die does not sense while it transfers
         (CHANNEL, 53.0, 30.0, False),  # 3 us more: tR of one of several dies
+        (MEDIUM, 55.0, 30.0, True),  # 5 us more, and too fast a tR for 195 MiB/s
+        (MEDIUM, 57.0, 30.0, False),  # 7 us more
         (CHANNEL, 50.0, 49.0, False),  # flash served the block just written
         (SLOW, 188.0, 30.0, True),  # 8 us more, and too fast a tR for channels so slow
         (SLOW, 205.0, 30.0, False),  # 25 us more

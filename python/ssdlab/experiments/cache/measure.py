@@ -44,13 +44,7 @@ from ssdlab.experiments.cache.rests import (
     write,
 )
 from ssdlab.runner.session import RunSession, Step
-from ssdlab.stats.rate_drops import (
-    RateDrop,
-    first_drop,
-    last_drop,
-    rate_after,
-    steepness,
-)
+from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_after, steepness
 from ssdlab.stats.steady import Progress
 from ssdlab.target import Target
 from ssdlab.units import format_size

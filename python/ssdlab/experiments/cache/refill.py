@@ -58,11 +58,11 @@ def refill_time(rested: Sequence[WritePass], first: RateDrop, capacity: float) -
     rests = sorted((each.rest_s or 0.0, refilled(each, first) / capacity) for each in rested)
     enough_s = [rest_s for rest_s, share in rests if rest_s and share >= RECOVERED]
     if not enough_s:
-        most, best_s = max((share, -rest_s) for rest_s, share in rests)
+        best_s, most = max(rests, key=lambda rest: rest[1])
         low = max(_too_short(rests, more=_MORE))
         why = (
             f"no rest up to {format_duration(rests[-1][0])} was long enough: at most "
-            f"{most:.0%} was available again, after {format_duration(-best_s)}"
+            f"{most:.0%} was available again, after {format_duration(best_s)}"
         )
         if low < rests[-1][0]:
             why += f"; longer rests than {format_duration(low)} did not increase it"

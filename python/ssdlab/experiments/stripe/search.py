@@ -200,7 +200,7 @@ def _with_dies(state: _Search, chunks: Chunks, repeats: Repeats) -> Procedure[La
     if not hidden:
         return Layout(size, stripe, tested, rates, repeats=repeats)
     seconds = GRAIN / MIB / state.rate(stripe)
-    unit_bytes = yield from _largest_mapping_unit(state, stripe, offset, size)
+    unit_bytes = min(size, MAPPING_UNITS[-1])
     channel = Channel(stripe, stripe // size, 1e9 * seconds, unit_bytes, state.part)
     ways = yield from dies_of_channel(state.log, channel)
     how = "all its reads wait for each program"
@@ -389,15 +389,6 @@ def _hidden_dies(state: _Search, stripe: int, start: int, chunk: int) -> Procedu
         if (yield from _may_be_mapping_unit(state, stripe, offset, unit)):
             return SMALL_CHUNKS if twice is None else TRANSFER
     return ""
-
-
-def _largest_mapping_unit(state: _Search, stripe: int, start: int, chunk: int) -> Procedure[int]:
-    """The largest mapping unit that the drive may have, in bytes."""
-    largest = GRAIN
-    for unit in MAPPING_UNITS:
-        if unit <= chunk and (yield from _may_be_mapping_unit(state, stripe, (start,), unit)):
-            largest = unit
-    return largest
 
 
 def _may_be_mapping_unit(
