@@ -11,6 +11,11 @@ use crate::nand::Media;
 /// Static wear levelling examines all superblocks at every 16th choice of a victim.
 const WEAR_CHECK_INTERVAL: u64 = 16;
 
+/// Superblocks that the host and relocations may both open while collection keeps pace.
+const FRONTIERS: usize = 2;
+
+const CATCHING_UP: i64 = 2;
+
 /// Garbage collection: the victim, and how far collection is behind the host.
 ///
 /// A victim with V of N units valid frees N - V units for V relocations. So that the host's writing
@@ -104,7 +109,7 @@ impl Collector {
         }
         self.choose_victim(store);
         let mut victim = self.victim.take().expect("a victim was chosen");
-        victim.debt += i64::from(host_units) * i64::from(victim.valid);
+        victim.debt += i64::from(host_units) * i64::from(victim.valid) * self.pace(store);
         while (victim.debt > 0 || self.must_finish(store))
             && store.superblocks.valid(victim.superblock) > 0
         {
@@ -112,6 +117,13 @@ impl Collector {
             victim.debt -= i64::from(moved) * i64::from(victim.gain);
         }
         self.keep_or_release(store, victim, at, media);
+    }
+
+    /// How many times faster than the host collection makes room: twice until a larger reserve, of
+    /// which the host has used up more than the frontiers take, is back.
+    fn pace(&self, store: &UnitStore) -> i64 {
+        let is_short = store.free_count() + FRONTIERS < self.rules.reserve as usize;
+        if is_short { CATCHING_UP } else { 1 }
     }
 
     /// Relocations that share the host's frontier may have taken the last free superblock: then the

@@ -137,6 +137,24 @@ fn collection_keeps_the_reserve_and_one_more_superblock_free() {
 }
 
 #[test]
+fn a_larger_reserve_comes_back_after_the_host_has_used_it_up() {
+    for ftl in ["relocation = \"mixed\"", "relocation = \"separate\"", "victim = \"random\""] {
+        for reserve in [4, 6, 10] {
+            let ftl = format!("{ftl}\nchunk = \"64 KiB\"");
+            let drive = Drive { units: 1024, superblocks: 241, spare: 0.077, ftl: &ftl };
+            let mut profile = drive.profile_on(EIGHT_DIES, 16);
+            profile.collection.reserve = reserve;
+            let mut sim = Simulation::filled(&profile, 1);
+            let logical = sim.study.logical_units();
+            let count = sim.steady(4.0, 4.0, &mut uniform(logical));
+            let free = f64::from(drive.superblocks) - count.superblocks_in_use;
+            let held = f64::from(reserve + 1);
+            assert!((held - 2.25..held + 0.5).contains(&free), "{ftl}, {reserve}: {free} are free");
+        }
+    }
+}
+
+#[test]
 fn mixed_relocation_keeps_up_with_any_chunk_size() {
     for (spare, ftl) in [
         (0.28, "relocation = \"mixed\"\nchunk = \"4 KiB\""),
