@@ -45,8 +45,9 @@ DEFAULTS: Final = {
     "slc.bits_per_cell": BITS_PER_CELL_DEFAULT,
 }
 """What a profile that does not have them means."""
+_SAME_AS: Final = {"link.write_bandwidth": "link.bandwidth"}
 _SHARES: Final = ("slc.size", "ftl.map_cache")
-_RATES: Final = ("link.bandwidth", "flash.channel_bandwidth")
+_RATES: Final = ("link.bandwidth", "link.write_bandwidth", "flash.channel_bandwidth")
 
 
 @dataclass
@@ -185,7 +186,7 @@ def _true_number(truth: str, key: str) -> float | None:
         return None  # with the channels, which the drive may have in another number
     if key == "buffer.flush_overhead" and not _flushes(truth):
         return 0.0
-    return number(truth, key)
+    return number(truth, key if get_value(truth, key) is not None else _SAME_AS.get(key, key))
 
 
 def _flushes(truth: str) -> bool:

@@ -7,10 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from candidate_results import measured, measured_stripe
 
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.device import describe_twin
+from ssdlab.experiments.cache import analysis as cache_analysis
+from ssdlab.experiments.cache import measure as cache
+from ssdlab.experiments.cache.parameters import Cache
+from ssdlab.experiments.suite import analysis as suite_analysis
+from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit.checks import FITTED
 from ssdlab.fit.direct_estimates import initial_estimates
 from ssdlab.fit.fitted import fit
@@ -25,6 +31,7 @@ from ssdlab.records import Finding
 
 BARE, CACHED = "toshiba-xg5", "samsung-970-evo-plus-500"
 UNKNOWN = Finding(None, "MiB", None, None, "no drop in speed")
+ENDS = ("value", "low", "high")
 ABSENT = Finding(0.0, "MiB", None, None, "")
 
 
@@ -120,8 +127,7 @@ def test_the_rate_of_a_cache_with_bounds_is_compared() -> None:
 
 
 @pytest.mark.parametrize(("slc_mib", "name"), [(0.0, "cached"), (60.0, "buffered")])
-def test_a_buffer_shows_how_fast_the_link_is_at_least(slc_mib: float, name: str) -> None:
-    """A twin with a faster link counts as equal, as writes may be slower than reads."""
+def test_a_buffer_is_filled_as_fast_as_the_link_takes_writes(slc_mib: float, name: str) -> None:
     rate = f"{name}_mib_per_s"
     values = {"slc_mib": slc_mib, "buffer_mib": 16.0, rate: 1000.0}
     findings = {key: Finding(value, "", None, None, "") for key, value in values.items()}
@@ -130,12 +136,37 @@ def test_a_buffer_shows_how_fast_the_link_is_at_least(slc_mib: float, name: str)
     assert [cell.name for cell in objective.cells] == [rate]
     slow = {"buffer.size": "16 MiB", "link.write_overhead": "1 us", "flash.program": "5 ms"}
     start = set_values(profiles.load(BARE), slow)
-    for link, expected in ((2000, 1000.0), (1000, 1000.0), (524, 500 / 0.8)):
-        text = set_values(start, {"link.bandwidth": f"{link} MB/s"})
-        assert objective.simulate(text) == pytest.approx([expected], rel=0.05)
-    assert "cache" in experiments_for("link.bandwidth")
+    for link, writes in ((1000, None), (3000, "524 MB/s"), (1000, "12000 MB/s")):
+        changes = {"link.bandwidth": f"{link} MB/s", "link.write_bandwidth": writes}
+        [seen] = objective.simulate(set_values(start, changes))
+        taken = float((writes or f"{link} MB/s").split()[0])
+        assert seen == pytest.approx(taken * 1e6 / MIB, rel=0.03)
+    for key in ("link.bandwidth", "link.write_bandwidth"):
+        assert "cache" in experiments_for(key)
     small = findings | {"buffer_mib": Finding(7.0, "", None, None, "")}
     assert experiment_objective(replace(_cache(UNKNOWN), findings=small)) is None
+
+
+def test_a_link_that_writes_slower_than_it_reads_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise other numbers, as the overhead of a write, explain how long writes take."""
+    for name in ("MAPPING_UNITS", "TRANSFERS", "MULTI_PLANE_PAGES"):
+        monkeypatch.setattr(f"ssdlab.fit.parameters.{name}", ())
+    start = set_values(profiles.load(BARE), {"buffer.size": "32 MiB"})
+    text = set_values(start, {"link.write_bandwidth": "1000 MB/s"})
+    plan = cache.plan_for(Cache(size="512MiB", quick=True), CAPACITY, 5)
+    results = (
+        measured_stripe(text),
+        measured(text, "suite", (suite, suite_analysis), suite.Plan(128 * MIB, 1.0, 1, 5)),
+        measured(text, "cache", (cache, cache_analysis), plan),
+    )
+    found = {each.key: each for each in fit(start, FitInput(results), "test").parameters}
+    for key, true in (("link.bandwidth", 2275), ("link.write_bandwidth", 1000)):
+        value, low, high = (float(getattr(found[key], end).split()[0]) for end in ENDS)
+        assert value == pytest.approx(true, rel=0.02)
+        assert low < true < high
+        assert found[key].determined
+    overhead = float(found["link.write_overhead"].value.split()[0])
+    assert overhead == pytest.approx(4, rel=0.1)
 
 
 @pytest.mark.parametrize(("slc", "notes"), [(UNKNOWN, []), (ABSENT, [FITTED])])

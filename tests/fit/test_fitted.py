@@ -10,7 +10,6 @@ import pytest
 from ssdlab import profiles
 from ssdlab.fit import fitted
 from ssdlab.fit import searched as searched_module
-from ssdlab.fit.choices import Choice, MultiPlanePage, PageTypes
 from ssdlab.fit.intervals import POOR_FIT
 from ssdlab.fit.parameters import (
     BUFFER,
@@ -18,16 +17,17 @@ from ssdlab.fit.parameters import (
     PAGE,
     TYPES,
     Estimate,
-    Scale,
     SearchSpace,
 )
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.searched import Searched
 from ssdlab.fit.solving import Solution
+from ssdlab.fit.variables import Choice, MultiPlanePage, PageTypes, Scale
 from ssdlab.fit.variants import Variant
 from ssdlab.profiles.toml_edit import get_value, set_value
 
 START = set_value(profiles.load("toshiba-xg5"), "flash.read", ["40 us", "60 us"])
+WRITE = "link.write_bandwidth"
 SPACE = SearchSpace((Scale("flash.read", 0.1, 10.0, 1.0),), (PageTypes.of_profile(TYPES, START),))
 
 
@@ -150,3 +150,21 @@ def test_without_a_known_chunk_neither_page_nor_programs_are_determined(
     assert by_key["flash.read"].determined
     chunk = by_key["ftl.chunk"]
     assert (chunk.low, chunk.high) == (("32 KiB", "32 KiB") if is_known else ("4 KiB", "64 KiB"))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "own", "bounds"),
+    [(1.0, None, ("1200 MB/s", "2500 MB/s")), (0.6, "1200 MB/s", ("1200 MB/s", "2500 MB/s"))],
+)
+def test_a_link_that_writes_as_fast_as_it_reads_has_one_number(
+    ratio: float, own: str | None, bounds: tuple[str, str]
+) -> None:
+    start = set_value(START, "link.bandwidth", "1000 MB/s")
+    link = Scale("link.bandwidth", 0.1, 10.0, 1.0)
+    space = SearchSpace((link, Scale(WRITE, 0.3, 1.25, 0.3, of="link.bandwidth")), ())
+    solution = Solution((), np.log([2.0, ratio]), np.ones(2), 1.0)
+    text = fitted._apply_solution(start, space, solution, "a fit")
+    assert get_value(text, WRITE) == own
+    found = Searched(Variant(start), space, [solution], [])
+    estimate = fitted._with_units(found, text, Estimate(WRITE, ratio, 0.6, 1.25))
+    assert (estimate.value, estimate.low, estimate.high) == (own or "2000 MB/s", *bounds)

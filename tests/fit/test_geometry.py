@@ -22,7 +22,6 @@ from ssdlab.experiments.suite import analysis as suite_analysis
 from ssdlab.experiments.suite import measure as suite
 from ssdlab.fit import fitted as fitted_module
 from ssdlab.fit import lasting
-from ssdlab.fit.choices import MultiPlanePage
 from ssdlab.fit.direct_estimates import with_capacity
 from ssdlab.fit.first_guess import guess
 from ssdlab.fit.fitted import Fitted, fit
@@ -37,6 +36,7 @@ from ssdlab.fit.parameters import (
     search_space,
 )
 from ssdlab.fit.results import FitInput
+from ssdlab.fit.variables import MultiPlanePage
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
 from ssdlab.units import parse_duration
@@ -169,7 +169,7 @@ def test_dies_that_keep_the_page_that_they_read_last_are_found() -> None:
     plan = split.Plan(64 * MIB, 3, seed=5)
     results = (measured_stripe(text), measured(text, "split", (split, split_analysis), plan))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("ssdlab.fit.choices._RATIOS", ())
+        patched.setattr("ssdlab.fit.variables._RATIOS", ())
         fitted = fit(start, FitInput(results), "test")
     [keeps] = [each for each in fitted.parameters if each.key == "flash.keeps_page"]
     assert (keeps.value, keeps.start, keeps.determined) == (True, False, True)

@@ -10,13 +10,13 @@ import pytest
 from ssdlab import profiles
 from ssdlab.analysis.cells import Cell
 from ssdlab.fit import intervals
-from ssdlab.fit.choices import Choice, Dies
 from ssdlab.fit.intervals import POOR_FIT, estimates, measured_reach
 from ssdlab.fit.measurement import CellKey
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import DIES, DIES_MAX, Scale, SearchSpace
+from ssdlab.fit.parameters import DIES, DIES_MAX, SearchSpace
 from ssdlab.fit.search import search
 from ssdlab.fit.solving import Floats, Solution, Task
+from ssdlab.fit.variables import Choice, Dies, Scale
 from ssdlab.profiles.toml_edit import set_values
 
 START = "toshiba-xg5"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ssdlab.fit.choices import Channels, Choice, MultiPlanePage, Protection
 from ssdlab.fit.neighbours import FASTER, Neighbours, best_by
-from ssdlab.fit.parameters import PAGE, PROTECTED, Scale, SearchSpace
+from ssdlab.fit.parameters import PAGE, PROTECTED, SearchSpace
 from ssdlab.fit.solving import Solution
+from ssdlab.fit.variables import Channels, Choice, MultiPlanePage, Protection, Scale
 
 PROFILE = """
 [link]

@@ -28,8 +28,9 @@ from ssdlab.fit.objective import (
     evidence_of,
     experiment_objective,
 )
-from ssdlab.fit.parameters import Scale, search_space
+from ssdlab.fit.parameters import search_space
 from ssdlab.fit.results import FitInput
+from ssdlab.fit.variables import Scale
 from ssdlab.profiles.toml_edit import get_value, set_value, set_values
 from ssdlab.records import Finding
 

@@ -16,13 +16,13 @@ from ssdlab.errors import UsageError
 from ssdlab.fit import search as search_module
 from ssdlab.fit import solving
 from ssdlab.fit.ageing import AgeingRow, relative_errors, twin_seconds
-from ssdlab.fit.choices import FOLDING, MODE, Choice, MultiPlanePage
 from ssdlab.fit.fitted import Fitted, fit
 from ssdlab.fit.measurement import CellKey
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import LINK_MAX, PAGE, Scale, SearchSpace, search_space
+from ssdlab.fit.parameters import LINK_MAX, PAGE, SearchSpace, search_space
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.solving import Floats, Solution, Task, cost_on, solve_all
+from ssdlab.fit.variables import FOLDING, MODE, Choice, MultiPlanePage, Scale
 from ssdlab.profiles.toml_edit import get_value, set_value, set_values
 
 ROW = AgeingRow("made", 4096.0, (50.0, 200.0, 800.0, 4000.0), (1.0,) * 5)

@@ -29,7 +29,7 @@ SLOW_CHANNELS = {
     "flash.cache_register": False,
 }
 FEWER_CHOICES = {
-    "ssdlab.fit.choices._RATIOS": (),
+    "ssdlab.fit.variables._RATIOS": (),
     "ssdlab.fit.parameters.MAPPING_UNITS": ("4 KiB",),
     "ssdlab.fit.parameters.MULTI_PLANE_PAGES": (16, 32, 64),
     "ssdlab.fit.parameters.READ_AHEAD_SIZES": (None,),

@@ -23,7 +23,10 @@ OVERHEAD_MIN: Final = 2e-6
 
 
 def guess(profile: str, results: Sequence[Measurement], space: SearchSpace, source: str) -> str:
-    """The profile with a first guess of the numbers that are searched for."""
+    """The profile with a first guess of the numbers that are searched for.
+
+    Those of the same size as another start like that one: without a number of their own.
+    """
     rates = {one.experiment: one for one in results}
     guesses = {
         **_reading(profile, rates),
@@ -31,7 +34,7 @@ def guess(profile: str, results: Sequence[Measurement], space: SearchSpace, sour
         **_flushing(rates),
         **_commands(rates),
     }
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = {scale.key: None for scale in space.scales if scale.of}
     for scale in space.scales:
         current = scale.mean(profile)
         if scale.key in guesses and current + scale.offset > 0:

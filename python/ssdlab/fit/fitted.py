@@ -32,7 +32,6 @@ from ssdlab.fit.parameters import (
     DIES_PER_CHANNEL,
     PAGE,
     Estimate,
-    Scale,
     SearchSpace,
     number_of_dies,
     within_overheads,
@@ -47,6 +46,7 @@ from ssdlab.fit.searched import (
     with_plane_intervals,
 )
 from ssdlab.fit.solving import Progress, Solution, candidate_profile, cost_on
+from ssdlab.fit.variables import Scale
 from ssdlab.fit.variants import cache_variants
 from ssdlab.profiles.toml_edit import (
     get_value,
@@ -363,7 +363,7 @@ def _with_units(found: Searched, text: str, estimate: Estimate) -> Estimate:
     space = found.space
     scale = next((scale for scale in space.scales if scale.key == key), None)
     if scale is not None:
-        chosen = found.shapes.get(key)
+        chosen = get_value(text, scale.of) if scale.of else found.shapes.get(key)
         low, high = (scale.changes(found.start, factor, chosen)[key] for factor in (low, high))
     one = Estimate(key, _value_in(text, space, key), low, high, estimate.determined)
     return found.variant.of_size(one) if key == SLC else one
@@ -373,7 +373,10 @@ def _value_in(profile: str, space: SearchSpace, key: str) -> Any:
     if key == DIES:
         return number_of_dies(profile)
     choice = next((choice for choice in space.choices if choice.key == key), None)
-    return get_value(profile, key) if choice is None else choice.value_in(profile)
+    if choice is not None:
+        return choice.value_in(profile)
+    other = next((scale.of for scale in space.scales if scale.key == key), "")
+    return get_value(profile, key) or (get_value(profile, other) if other else None)
 
 
 def finished_profile(fitted: Fitted, drive: str, source: str, start: str, start_name: str) -> str:

@@ -34,7 +34,8 @@ from ssdlab.errors import UsageError
 from ssdlab.fit.direct_estimates import enlarge_buffer
 from ssdlab.fit.measurement import CellKey, Limits, Measurement, check_number
 from ssdlab.fit.objective import CAPACITY, Effort, Objective
-from ssdlab.fit.parameters import LINK_MAX, Estimate, Scale
+from ssdlab.fit.parameters import LINK_MAX, Estimate
+from ssdlab.fit.variables import Scale
 from ssdlab.profiles.toml_edit import get_value, set_value, set_values
 from ssdlab.units import parse_duration, parse_size
 

@@ -22,13 +22,13 @@ from ssdlab.errors import TargetError
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
 from ssdlab.experiments.steady.plan import QUICK_SETTLE_S
-from ssdlab.fit.choices import FOLDING, MODE, SLC_MODES, WHILE_WRITING, Choice
 from ssdlab.fit.direct_estimates import RESERVE
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY, Objective, candidate_session, evidence_of
-from ssdlab.fit.parameters import Estimate, Scale
+from ssdlab.fit.parameters import Estimate
 from ssdlab.fit.results import FitInput
 from ssdlab.fit.solving import cost_on, robust
+from ssdlab.fit.variables import FOLDING, MODE, SLC_MODES, WHILE_WRITING, Choice, Scale
 from ssdlab.profiles.toml_edit import get_value, set_values, values_only
 
 Floats = npt.NDArray[np.float64]

@@ -46,7 +46,7 @@ from ssdlab.profiles.toml_edit import get_value, values_only
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import OpenTarget
 from ssdlab.runner.session import Plan, RunSession, Step
-from ssdlab.stats.rate_drops import first_drop, last_drop
+from ssdlab.stats.rate_drops import last_drop
 from ssdlab.stats.steady import Progress
 from ssdlab.units import parse_duration, parse_size
 
@@ -65,7 +65,9 @@ FRESH_BYTES: Final = 128 * MIB
 FRESH_BUFFERS: Final = 4
 """Times the buffer: it is full before the second half of the writes."""
 LARGE_BUFFER: Final = 8 * MIB
-_AS_FAST: Final = 0.8  # rates at which a buffer is filled within a few intervals
+_INTERVAL_US: Final = 2_000
+_BUFFER_INTERVAL_US: Final = 200
+"""Even 14 GB/s take a few of these to fill a large buffer."""
 SPLIT_REGION: Final = 512 * MIB
 """Bytes that `split` reads of a candidate with an SLC cache, or a buffer that slow dies program, at
 most."""
@@ -325,7 +327,9 @@ def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
 def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
     """Rates of sequential writes into an empty SLC cache or buffer, and after they are full."""
     session, amount = candidate_session(profile), _sustained_bytes(results)
-    job = _write_job("sequential", amount, rests.BLOCK, rests.DEPTH)
+    job, name = _write_job("sequential", amount, rests.BLOCK, rests.DEPTH), _rate_of_buffer(results)
+    if name:
+        job = msgspec.structs.replace(job, interval_us=_BUFFER_INTERVAL_US)
     outcome = session.run(Step("write", "writing", "random", rest_s=3.0), job)
     curve = Progress(*outcome.columns())
     after = amount / 4 / float(curve.between(0.75 * amount, amount, 1)[0])
@@ -333,11 +337,9 @@ def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
     if "cached_mib_per_s" in _rates_of_cache(results):
         drop = last_drop(curve)
         values["cached_mib_per_s"] = after if drop is None else drop.before
-    if name := _rate_of_buffer(results):
-        drop = first_drop(curve, amount)
-        # The link may take writes slower than it sends reads, so it is at least about as fast.
-        fast = (after if drop is None else drop.before) / _AS_FAST
-        values[name] = min((results.number(name) or 0.0) * MIB, fast)
+    if name:
+        half = (results.number("buffer_mib") or 0.0) * MIB / 2
+        values[name] = half / float(curve.between(0.0, half, 1)[0])
     return Conclusion([], {name: _finding(value / MIB) for name, value in values.items()})
 
 
@@ -379,7 +381,7 @@ def _write_job(pattern: Pattern, amount: int, block: int, depth: int) -> Job:
         block_bytes=block,
         amount_bytes=amount,
         queue_depth=depth,
-        interval_us=2_000,
+        interval_us=_INTERVAL_US,
     )
 
 

@@ -1,15 +1,13 @@
 """The profile numbers that a fit may change, their physical bounds and their prior.
 
-A `Scale` multiplies the numbers of a key by a factor; a `Choice` picks one of several values. The
-prior is the start profile: deviations from it are penalised, so that a number that the results do
-not determine stays at its start value and is reported as not determined.
+The prior is the start profile: deviations from it are penalised, so that a number that the results
+do not determine stays at its start value and is reported as not determined.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ssdlab.errors import UsageError
-from ssdlab.fit.choices import (
+from ssdlab.fit.variables import (
     FOLDING,
     FOLDINGS,
-    KIB,
     MODE,
     SLC_MODES,
     SUSPENSIONS,
@@ -34,27 +31,18 @@ from ssdlab.fit.choices import (
     MultiPlanePage,
     PageTypes,
     Protection,
+    Scale,
     Suspension,
     Time,
     is_consistent,
+    quantities,
 )
-from ssdlab.profiles.toml_edit import get_value, set_values
+from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_duration, parse_size
 
 Floats = npt.NDArray[np.float64]
 LINK_MAX: Final = {"sata": 580e6, "nvme": 14.5e9}
 """Highest link bandwidth in bytes/s, net of protocol overhead: SATA 6 Gbit/s, PCIe 5.0 x4."""
-_SIZE_UNITS: Final = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
-_UNITS: Final = {
-    "us": 1e-6,
-    "ms": 1e-3,
-    "ns": 1e-9,
-    "MB/s": 1e6,
-    "MiB/s": 2.0**20,
-    "GB/s": 1e9,
-    **_SIZE_UNITS,
-}
-_QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S+)\s*")
 PORTION_SIZES: Final = (None, "64 KiB", "128 KiB", "256 KiB", "512 KiB")
 PORTION_COUNTS: Final = (None, 2, 4)
 READ_AHEAD_SIZES: Final = (None, "128 KiB", "256 KiB", "512 KiB")
@@ -99,38 +87,6 @@ class Estimate:
     assumes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Multiplies the numbers of `key` by a factor from `low` to `high`.
-
-    `prior_sigma` is the prior standard deviation of the factor's logarithm. For a time that can be
-    zero, the factor applies to time + `offset` (in s).
-    """
-
-    key: str
-    low: float
-    high: float
-    prior_sigma: float
-    offset: float = 0.0
-
-    def mean(self, profile: str) -> float:
-        """The mean of the key's numbers in s, bytes/s or bytes."""
-        return mean_of(profile, self.key)
-
-    def changes(self, profile: str, factor: float, value: Any = None) -> dict[str, Any]:
-        """The new values: each number of the key, multiplied by the factor.
-
-        `value` is taken for that of the profile if given.
-        """
-        value = value or get_value(profile, self.key)
-        scaled = [_multiply(text, factor, self.offset) for text in _as_list(value)]
-        return {self.key: scaled if isinstance(value, list) else scaled[0]}
-
-    def apply(self, profile: str, factor: float, source: str = "") -> str:
-        """The profile's text with these changes."""
-        return set_values(profile, self.changes(profile, factor), source)
-
-
 def _dies_of(by_key: Mapping[str, Any]) -> int:
     """The dies of choices that may set them, and the channels."""
     return int(by_key.get(CHANNELS, 1) * by_key.get(DIES_PER_CHANNEL, 1))
@@ -173,7 +129,8 @@ class _Prior:
     """Physical bounds (s, bytes/s or bytes) and prior of a number; `sigma`, `offset` as in `Scale`.
 
     `sigma_of_row` applies if there is an ageing row only: it determines so little that a start
-    profile far from the drive is of no use.
+    profile far from the drive is of no use. With `of`, all of these are of the number's ratio
+    to that of this other key.
     """
 
     low: float
@@ -181,11 +138,15 @@ class _Prior:
     sigma: float
     sigma_of_row: float = 0.0
     offset: float = 0.0
+    of: str = ""
 
 
 BUFFER: Final = "buffer.size"
+WRITE_RATE: Final = "link.write_bandwidth"
 _PRIORS: Final = {
     "link.bandwidth": _Prior(20e6, math.inf, 1.0, 0.3),  # at most LINK_MAX
+    # Most links are as fast in both directions.
+    WRITE_RATE: _Prior(0.3, 1.25, 0.3, of="link.bandwidth"),
     "link.read_overhead": _Prior(0.5e-6, 500e-6, 1.0),
     "link.write_overhead": _Prior(0.5e-6, 500e-6, 1.0),
     "link.read_command": _Prior(0.0, 500e-6, 1.0, offset=0.5e-6),
@@ -201,7 +162,7 @@ _PRIORS: Final = {
 _SLC_SCALES: Final = frozenset({"slc.read", "slc.program"})
 _SCALES_OF: Final = {
     "aging": ("link.bandwidth", "flash.read"),
-    "cache": ("flash.program", "slc.program", "link.bandwidth"),
+    "cache": ("flash.program", "slc.program", "link.bandwidth", WRITE_RATE),
     "fsync": (
         "link.read_overhead",
         "link.write_overhead",
@@ -225,6 +186,8 @@ _SCALES_OF: Final = {
     "suite": tuple(key for key in _PRIORS if key != "flash.channel_bandwidth"),
 }
 """For each experiment, the scaled profile numbers that its results depend on."""
+_SHOW_READ_RATE: Final = frozenset({"aging", "split", "suite", "workload"})
+"""Experiments with fast reads. Without them, writes show the link's rate in both directions."""
 _DEPEND_ON_DIES: Final = frozenset({"aging", "split", "suite", "workload"})
 _DEPEND_ON_PAGE: Final = frozenset({"aging", "split", "suite", "fsync"})
 _DEPEND_ON_CACHE: Final = frozenset({"cache", "fsync", "suite"})
@@ -281,6 +244,8 @@ def search_space(
     """
     keys = scales_of(experiments)
     keys -= set(known) - _SLC_SCALES  # the search knows more of these than the rates of `cache`
+    if "cache" not in experiments or _SHOW_READ_RATE.isdisjoint(experiments):
+        keys.discard(WRITE_RATE)
     keys -= {key for key in _SLC_SCALES if get_value(profile, key) is None}
     only_row = set(experiments) == {"aging"}
     bounds = {} if buffer_sizes is None else {BUFFER: buffer_sizes}
@@ -372,7 +337,10 @@ def number_of_dies(profile: str) -> int:
 
 
 def _scale(profile: str, key: str, bounds: Sequence[str] | None, *, only_row: bool) -> Scale:
-    values, prior = _quantities(profile, key), _PRIORS[key]
+    prior = _PRIORS[key]
+    if prior.of:
+        return Scale(key, prior.low, prior.high, prior.sigma, of=prior.of)
+    values = quantities(profile, key, prior.offset)
     low, high = prior.low, prior.high
     if bounds is not None:
         low, high = (float(parse_size(each)) for each in bounds)
@@ -399,42 +367,6 @@ def _dies_choice(profile: str, experiments: Collection[str]) -> Choice:
     penalties = tuple(DIES_PENALTY * math.log2(count / dies) ** 2 for count in counts)
     kind = Choice if set(experiments) == {"aging"} else Dies
     return kind(DIES_PER_CHANNEL, counts, penalties)
-
-
-def _as_list(value: Any) -> list[str]:
-    """The value as a list of quantities with units; an absent time is zero."""
-    if value is None:
-        return ["0 us"]
-    return list(value) if isinstance(value, list) else [value]
-
-
-def _quantities(profile: str, key: str) -> list[float]:
-    value = get_value(profile, key)
-    matches = [_QUANTITY.fullmatch(str(text)) for text in _as_list(value)]
-    is_missing = value is None and _PRIORS[key].offset == 0.0
-    if is_missing or any(match is None or match[2] not in _UNITS for match in matches):
-        raise UsageError(
-            f"{key} is {value} in the start profile; it must be a number with a unit of "
-            f"{', '.join(_UNITS)}"
-        )
-    return [float(match[1]) * _UNITS[match[2]] for match in matches if match is not None]
-
-
-def mean_of(profile: str, key: str) -> float:
-    """The mean of the key's numbers in s, bytes/s or bytes."""
-    values = _quantities(profile, key)
-    return sum(values) / len(values)
-
-
-def _multiply(text: str, factor: float, offset: float) -> str:
-    match = _QUANTITY.fullmatch(text)
-    assert match is not None, "`_quantities` checked the unit"
-    offset /= _UNITS[match[2]]
-    scaled = max(0.0, (float(match[1]) + offset) * factor - offset)
-    if match[2] in _SIZE_UNITS:
-        return f"{round(scaled * _SIZE_UNITS[match[2]] / KIB)} KiB"  # a whole number of bytes
-    digits = f"{float(f'{scaled:.4g}'):.3f}"  # a profile does not accept exponents
-    return f"{digits.rstrip('0').rstrip('.')} {match[2]}"
 
 
 def within_overheads(profile: str, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from ssdlab.errors import UsageError
-from ssdlab.fit.choices import FOLDING, MODE
 from ssdlab.fit.direct_estimates import SLC
 from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
 from ssdlab.fit.neighbours import Neighbours, best_by
@@ -33,6 +32,7 @@ from ssdlab.fit.parameters import (
     SearchSpace,
 )
 from ssdlab.fit.solving import Progress, Solution, Solver, Start, Task
+from ssdlab.fit.variables import FOLDING, MODE
 from ssdlab.profiles.toml_edit import values_only
 
 ROUGH_ROUNDS: Final = 2

@@ -19,7 +19,8 @@ import numpy.typing as npt
 from ssdlab.errors import TargetError
 from ssdlab.fit.direct_estimates import enlarge_buffer
 from ssdlab.fit.objective import Effort, Objective
-from ssdlab.fit.parameters import SearchSpace, mean_of, scales_of, within_overheads
+from ssdlab.fit.parameters import SearchSpace, scales_of, within_overheads
+from ssdlab.fit.variables import mean_of
 from ssdlab.profiles.toml_edit import get_value, set_values, values_only
 
 Floats = npt.NDArray[np.float64]
@@ -102,7 +103,7 @@ def _changes(profile: str, space: SearchSpace, solution: Solution) -> dict[str, 
     for choice, value in zip(space.choices, solution.choices, strict=True):
         changes |= choice.changes(profile, value)
     for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
-        shape = changes.get(scale.key)
+        shape = changes.get(scale.base)
         changes |= scale.changes(profile, float(np.exp(log_factor)), shape)
     return within_overheads(profile, changes)
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from ssdlab.device import describe_twin
 from ssdlab.errors import TargetError, UsageError
-from ssdlab.fit.choices import FINER, KIB, Choice
 from ssdlab.fit.direct_estimates import MIB, SLC, cache_times, enlarge_buffer
 from ssdlab.fit.intervals import DETERMINED_RATIO
 from ssdlab.fit.measurement import Measurement
@@ -34,6 +33,7 @@ from ssdlab.fit.parameters import (
     SearchSpace,
     number_of_dies,
 )
+from ssdlab.fit.variables import FINER, KIB, Choice
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.units import parse_size
 

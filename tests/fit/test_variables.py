@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ssdlab import profiles
 from ssdlab.device import describe_twin
-from ssdlab.fit.choices import Choice, Dies, Protection, Suspension, Time
+from ssdlab.fit.first_guess import guess
 from ssdlab.fit.parameters import (
     BUFFER,
     DIES_MAX,
@@ -17,6 +18,8 @@ from ssdlab.fit.parameters import (
     search_space,
     within_overheads,
 )
+from ssdlab.fit.solving import Solution, candidate_profile
+from ssdlab.fit.variables import Choice, Dies, Protection, Scale, Suspension, Time
 from ssdlab.profiles.toml_edit import get_value, set_value, set_values
 from ssdlab.units import parse_size
 
@@ -268,3 +271,27 @@ def test_a_chunk_that_stripe_did_not_show_is_searched_for(
         own = get_value(profiles.load(START), "ftl.chunk")
         assert chunks[0].penalties[chunks[0].values.index(own)] == 0.0
         assert list(chunks[0].values) == sorted(chunks[0].values, key=parse_size)
+
+
+def _ratio(experiments: tuple[str, ...]) -> list[Scale]:
+    space = search_space(profiles.load(START), experiments)
+    return [scale for scale in space.scales if scale.of]
+
+
+def test_a_link_writes_at_a_ratio_of_the_rate_at_which_it_reads() -> None:
+    assert not _ratio(("cache", "fsync"))
+    assert not _ratio(("suite", "split"))
+    [ratio] = _ratio(("cache", "suite"))
+    space = SearchSpace((Scale("link.bandwidth", 0.1, 10.0, 1.0), ratio), ())
+    start = set_values(profiles.load(START), {"link.bandwidth": "1000 MB/s"})
+    solution = Solution((), np.log([2.0, 0.6]), np.ones(2), 0.0)
+    text = candidate_profile(start, space, solution, "a fit")
+    assert get_value(text, "link.bandwidth") == "2000 MB/s"
+    assert get_value(text, "link.write_bandwidth") == "1200 MB/s"
+
+
+def test_the_search_starts_with_a_link_that_is_as_fast_in_both_directions() -> None:
+    start = set_value(profiles.load(START), "link.write_bandwidth", "300 MB/s")
+    for experiments, own in ((("cache", "suite"), None), (("split",), "300 MB/s")):
+        text = guess(start, [], search_space(start, experiments), "test")
+        assert get_value(text, "link.write_bandwidth") == own

@@ -1,11 +1,16 @@
-"""Choices: numbers of the profile that take one of several values."""
+"""Variables of a fit: numbers of the profile that it may change.
+
+A `Scale` multiplies the numbers of a key by a factor; a `Choice` picks one of several values.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
+from ssdlab.errors import UsageError
 from ssdlab.profiles.toml_edit import get_value, set_values
 from ssdlab.units import parse_duration, parse_size
 
@@ -38,6 +43,58 @@ SUSPENDED: Final = "20 us"
 SUSPENSIONS: Final = (None, "10 us", SUSPENDED, "40 us")
 SLC_MODES: Final = ("static", "dynamic")
 FOLDINGS: Final = (None, WHILE_WRITING)
+
+
+_SIZE_UNITS: Final = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
+_UNITS: Final = {
+    "us": 1e-6,
+    "ms": 1e-3,
+    "ns": 1e-9,
+    "MB/s": 1e6,
+    "MiB/s": 2.0**20,
+    "GB/s": 1e9,
+    **_SIZE_UNITS,
+}
+_QUANTITY: Final = re.compile(r"\s*([0-9.]+)\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Multiplies the numbers of `key` by a factor from `low` to `high`.
+
+    `prior_sigma` is the prior standard deviation of the factor's logarithm. For a time that can be
+    zero, the factor applies to time + `offset` (in s). With `of`, the number is the factor times
+    that of this other key.
+    """
+
+    key: str
+    low: float
+    high: float
+    prior_sigma: float
+    offset: float = 0.0
+    of: str = ""
+
+    @property
+    def base(self) -> str:
+        """The key whose numbers are multiplied."""
+        return self.of or self.key
+
+    def mean(self, profile: str) -> float:
+        """The mean of the numbers for the factor 1, in s, bytes/s or bytes; 1 with `of`."""
+        return 1.0 if self.of else mean_of(profile, self.key, self.offset)
+
+    def changes(self, profile: str, factor: float, value: Any = None) -> dict[str, Any]:
+        """The new values: each number of `base`, multiplied by the factor.
+
+        `value` is taken for that of the profile if given.
+        """
+        value = value or get_value(profile, self.base)
+        scaled = [_multiply(text, factor, self.offset) for text in _as_list(value)]
+        return {self.key: scaled if isinstance(value, list) else scaled[0]}
+
+    def apply(self, profile: str, factor: float, source: str = "") -> str:
+        """The profile's text with these changes."""
+        return set_values(profile, self.changes(profile, factor), source)
 
 
 def is_consistent(by_key: Mapping[str, Any]) -> bool:
@@ -244,3 +301,44 @@ def _read_times_us(profile: str) -> list[float]:
 def _multi_plane_kib(profile: str) -> int:
     planes = get_value(profile, "flash.planes") or 1
     return int(planes * parse_size(str(get_value(profile, "flash.page"))) // KIB)
+
+
+def _as_list(value: Any) -> list[str]:
+    """The value as a list of quantities with units; an absent time is zero."""
+    if value is None:
+        return ["0 us"]
+    return list(value) if isinstance(value, list) else [value]
+
+
+def quantities(profile: str, key: str, offset: float = 0.0) -> list[float]:
+    """The key's numbers in s, bytes/s or bytes; with an offset, an absent one is zero.
+
+    Raises:
+        UsageError: one of them is not a number with a unit.
+    """
+    value = get_value(profile, key)
+    matches = [_QUANTITY.fullmatch(str(text)) for text in _as_list(value)]
+    is_missing = value is None and offset == 0.0
+    if is_missing or any(match is None or match[2] not in _UNITS for match in matches):
+        raise UsageError(
+            f"{key} is {value} in the start profile; it must be a number with a unit of "
+            f"{', '.join(_UNITS)}"
+        )
+    return [float(match[1]) * _UNITS[match[2]] for match in matches if match is not None]
+
+
+def mean_of(profile: str, key: str, offset: float = 0.0) -> float:
+    """The mean of `quantities`."""
+    values = quantities(profile, key, offset)
+    return sum(values) / len(values)
+
+
+def _multiply(text: str, factor: float, offset: float) -> str:
+    match = _QUANTITY.fullmatch(text)
+    assert match is not None, "`quantities` checked the unit"
+    offset /= _UNITS[match[2]]
+    scaled = max(0.0, (float(match[1]) + offset) * factor - offset)
+    if match[2] in _SIZE_UNITS:
+        return f"{round(scaled * _SIZE_UNITS[match[2]] / KIB)} KiB"  # a whole number of bytes
+    digits = f"{float(f'{scaled:.4g}'):.3f}"  # a profile does not accept exponents
+    return f"{digits.rstrip('0').rstrip('.')} {match[2]}"
