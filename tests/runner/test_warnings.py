@@ -192,6 +192,15 @@ def test_null_percentiles_get_one_warning_with_names_and_counts() -> None:
     assert warnings == {}
 
 
+@pytest.mark.parametrize(("requests", "warned"), [(0, False), (9, True)])
+def test_a_row_without_flushes_does_not_lack_their_percentiles(
+    requests: int, *, warned: bool
+) -> None:
+    warnings: dict[str, str] = {}
+    check_percentiles([{"sync_requests": requests, "sync_us_p50": None}], warnings.setdefault)
+    assert bool(warnings) is warned
+
+
 def _job(op: Any, offset: int, length: int, **more: Any) -> Job:
     start, size = offset * MIB, length * MIB
     return Job(

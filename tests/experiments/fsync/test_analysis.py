@@ -10,7 +10,7 @@ from ssdlab.experiments.fsync.analysis import (
     Burst,
     Probe,
     _cost,
-    _sync_percentiles,
+    _syncs,
     class_of,
     conclude,
     probe_of,
@@ -103,11 +103,12 @@ def test_a_median_has_percentiles_near_it_if_there_are_enough_flushes(
         for us, count in ((100, fast), (900, slow))
     ]
     evidence = Evidence({"interval_latency": pa.Table.from_pylist(latency)}, {})
-    median, found = _sync_percentiles(evidence, "direct fsync", [{"step": 0}])
+    requests, median, found = _syncs(evidence, "direct fsync", [{"step": 0}])
+    assert requests == fast + slow
     assert median is not None
     assert found == (near and tuple(1000.0 * us for us in near))
     assert (median.p50 is None) == (near is None)
-    assert _sync_percentiles(evidence, "direct none", [{"step": 0}]) == (None, None)
+    assert _syncs(evidence, "direct none", [{"step": 0}]) == (0, None, None)
 
 
 def test_rates_are_of_each_step_and_what_is_kept_includes_the_flush_after_it() -> None:

@@ -131,7 +131,7 @@ def _row(
         for of_step, step in zip(seconds, steps, strict=True)
     ]
     writes = _rates(write_mib, seconds)
-    sync, near = _sync_percentiles(evidence, mode, steps)
+    syncs, sync, near = _syncs(evidence, mode, steps)
     cached = _cached_share(evidence, steps)
     return {
         "mode": mode,
@@ -140,6 +140,7 @@ def _row(
         "write_mib_per_s": statistics.median(writes),
         "write_mib_per_s_all": writes,
         "kept_mib_per_s": statistics.median(_rates(write_mib, with_flush)),
+        "sync_requests": syncs,
         "sync_us_p40": _us(near[0]) if near else None,
         "sync_us_p50": _us(sync.p50) if sync else None,
         "sync_us_p60": _us(near[1]) if near else None,
@@ -161,21 +162,21 @@ def _rates(amounts: list[float], seconds: list[float]) -> list[float]:
     return [amount / each for amount, each in zip(amounts, seconds, strict=True)]
 
 
-def _sync_percentiles(
+def _syncs(
     evidence: Evidence, mode: str, steps: list[dict[str, Any]]
-) -> tuple[Percentiles | None, tuple[float, float] | None]:
-    """Latency of flushes in ns, and its 40th and 60th percentile, if the median is known.
+) -> tuple[int, Percentiles | None, tuple[float, float] | None]:
+    """Number and latency of flushes in ns; the 40th and 60th percentile if the median is known.
 
     With O_DSYNC that of writes, because each includes a flush.
     """
     if not mode.endswith("sync"):
-        return None, None
+        return 0, None, None
     latencies, counts = _latency(evidence, steps, _WRITE if mode.endswith("dsync") else _FLUSH)
-    found = percentiles(latencies, counts)
+    found, total = percentiles(latencies, counts), int(counts.sum())
     if found.p50 is None:
-        return found, None
+        return total, found, None
     low, high = (quantile(latencies, counts, share) for share in NEAR_MEDIAN)
-    return found, (low, high)
+    return total, found, (low, high)
 
 
 def _latency(evidence: Evidence, steps: list[dict[str, Any]], op: int) -> tuple[Any, Any]:

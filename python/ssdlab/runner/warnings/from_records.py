@@ -34,7 +34,7 @@ HOT_C: Final = 70.0
 _PREPARATION: Final = frozenset({"fill", "flush", "rest", "trim"})
 _CURVES: Final = frozenset({"gauge", "write"})
 """Phases of steady and cache that are analysed as a rate over time: they look for a fall."""
-_PERCENTILE: Final = re.compile(r"(.*_us)_(p[0-9]+)")
+_PERCENTILE: Final = re.compile(r"(.*)_us_(p[0-9]+)")
 
 Row = Mapping[str, Any]
 
@@ -69,11 +69,15 @@ def check_recording(
 
 
 def check_percentiles(measures: Iterable[Row], warn: Warn) -> None:
-    """Warns about percentiles that are null because too few requests are above them."""
+    """Warns about percentiles that are null because too few requests are above them.
+
+    Rows without such requests, as the column of their number says, have none.
+    """
     missing: dict[str, int] = {}
     for row in measures:
         for key, value in row.items():
-            if value is None and (match := _PERCENTILE.fullmatch(key)):
+            match = _PERCENTILE.fullmatch(key)
+            if value is None and match and row.get(f"{match[1]}_requests") != 0:
                 missing[match[2]] = missing.get(match[2], 0) + 1
     if missing:
         percentiles = ", ".join(
