@@ -288,6 +288,8 @@ def test_a_link_writes_at_a_ratio_of_the_rate_at_which_it_reads() -> None:
     text = candidate_profile(start, space, solution, "a fit")
     assert get_value(text, "link.bandwidth") == "2000 MB/s"
     assert get_value(text, "link.write_bandwidth") == "1200 MB/s"
+    assert get_value(ratio.apply(start, 0.6), "link.write_bandwidth") == "600 MB/s"
+    assert ratio.mean(start) == 1.0  # the factors of different starts compare directly
 
 
 def test_the_search_starts_with_a_link_that_is_as_fast_in_both_directions() -> None:
