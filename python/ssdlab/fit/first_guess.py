@@ -25,7 +25,7 @@ OVERHEAD_MIN: Final = 2e-6
 def guess(profile: str, results: Sequence[Measurement], space: SearchSpace, source: str) -> str:
     """The profile with a first guess of the numbers that are searched for.
 
-    Those of the same size as another start like that one: without a number of their own.
+    Ratios to another number start at 1: the profile's own number is removed.
     """
     rates = {one.experiment: one for one in results}
     guesses = {

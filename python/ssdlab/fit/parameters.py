@@ -129,8 +129,8 @@ class _Prior:
     """Physical bounds (s, bytes/s or bytes) and prior of a number; `sigma`, `offset` as in `Scale`.
 
     `sigma_of_row` applies if there is an ageing row only: it determines so little that a start
-    profile far from the drive is of no use. With `of`, all of these are of the number's ratio
-    to that of this other key.
+    profile far from the drive is of no use. With `of`, bounds and prior are those of the ratio to
+    the number of this other key.
     """
 
     low: float

@@ -119,8 +119,8 @@ impl Collector {
         self.keep_or_release(store, victim, at, media);
     }
 
-    /// How many times faster than the host collection makes room: twice until a larger reserve, of
-    /// which the host has used up more than the frontiers take, is back.
+    /// How many times as many relocations as usual a host unit requires: more than one while less
+    /// of the reserve is left than after the frontiers have opened their superblocks.
     fn pace(&self, store: &UnitStore) -> i64 {
         let is_short = store.free_count() + FRONTIERS < self.rules.reserve as usize;
         if is_short { CATCHING_UP } else { 1 }
