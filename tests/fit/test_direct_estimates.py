@@ -15,15 +15,17 @@ from ssdlab.errors import TargetError
 from ssdlab.fit import direct_estimates
 from ssdlab.fit.ageing_rows import check_agreement
 from ssdlab.fit.direct_estimates import (
+    Layout,
     apply_estimates,
     corrected_estimates,
-    enlarge_spare,
     initial_estimates,
+    plane_layouts,
     with_unknown_unit,
 )
 from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.objective import CAPACITY
 from ssdlab.fit.parameters import INDEPENDENT, PAGE, Estimate, search_space
+from ssdlab.fit.variants import enlarge_spare
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
 from ssdlab.records import Finding
 
@@ -286,7 +288,8 @@ def test_planes_with_several_chunks_show_dies_planes_page_and_chunk(
 ) -> None:
     start = set_value(profiles.load(CACHED), "flash.cache_register", False)
     check_agreement([results])
-    estimates = list(initial_estimates(start, [results]))
+    [layout] = plane_layouts([results])
+    estimates = list(initial_estimates(start, [results], layout))
     assert all(one.determined and one.low == one.high == one.value for one in estimates)
     text = apply_estimates(start, estimates, "test")
     assert [get_value(text, f"flash.{key}") for key in ("planes", "page")] == [planes, page]
@@ -301,9 +304,16 @@ def _keys(estimates: Sequence[Estimate]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "results",
-    [_stripe(16, 512, 16, 2, 64), _stripe(4, 512, 64, 2, 32), _stripe(32, 4096, 32, 4, 512)],
-    ids=["two geometries", "8 planes", "16 planes, or pages of 128 KiB"],
+    ("results", "layouts"),
+    [
+        (_stripe(16, 512, 16, 2, 64), [Layout(4, 4, 16, 128), Layout(4, 4, 32, 16)]),
+        (_stripe(16, 256, 8, 2, 64), [Layout(2, 4, 16, 128), Layout(4, 2, 32, 16)]),
+        pytest.param(_stripe(4, 512, 64, 2, 32), [], id="8 planes"),
+        pytest.param(_stripe(32, 4096, 32, 4, 512), [], id="16 planes, or pages of 128 KiB"),
+        pytest.param(_stripe(16, 512, 32, 1, 64), [], id="one chunk of each unit"),
+    ],
 )
-def test_planes_of_no_single_possible_geometry_show_nothing(results: Measurement) -> None:
-    assert list(initial_estimates(profiles.load(CACHED), [results])) == []
+def test_planes_with_several_chunks_may_have_two_layouts_or_none(
+    results: Measurement, layouts: list[Layout]
+) -> None:
+    assert plane_layouts([_cache(None, None), results]) == layouts

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from ssdlab import profiles
+from ssdlab.analysis.cells import Cell
+from ssdlab.device import describe_twin
+from ssdlab.errors import UsageError
 from ssdlab.fit import fitted
 from ssdlab.fit import searched as searched_module
 from ssdlab.fit.intervals import POOR_FIT
+from ssdlab.fit.measurement import Measurement
 from ssdlab.fit.parameters import (
     BUFFER,
     MULTI_PLANE_PAGES,
@@ -25,6 +29,7 @@ from ssdlab.fit.solving import Solution
 from ssdlab.fit.variables import Choice, MultiPlanePage, PageTypes, Scale
 from ssdlab.fit.variants import Variant
 from ssdlab.profiles.toml_edit import get_value, set_value
+from ssdlab.records import Finding
 
 START = set_value(profiles.load("toshiba-xg5"), "flash.read", ["40 us", "60 us"])
 WRITE = "link.write_bandwidth"
@@ -168,3 +173,54 @@ def test_a_link_that_writes_as_fast_as_it_reads_has_one_number(
     found = Searched(Variant(start), space, [solution], [])
     estimate = fitted._with_units(found, text, Estimate(WRITE, ratio, 0.6, 1.25))
     assert (estimate.value, estimate.low, estimate.high) == (own or "2000 MB/s", *bounds)
+
+
+@pytest.mark.parametrize(
+    ("costs", "planes", "bounds"),
+    [
+        ({4: 1.0, 2: 100.0}, 4, (4, 4)),
+        ({4: 100.0, 2: 1.0}, 2, (2, 2)),
+        ({4: 1.0, 2: 2.0}, 4, (2, 4)),
+        pytest.param({4: 1.0}, 4, (4, 4), id="two planes make no twin"),
+        pytest.param({2: 1.0}, 2, (2, 2), id="four planes make no twin"),
+    ],
+)
+def test_both_layouts_that_a_stripe_leaves_possible_are_fitted(
+    costs: dict[int, float], planes: int, bounds: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(text: str, _objectives: object, space: SearchSpace, *_: object) -> list[Solution]:
+        if (here := get_value(text, "flash.planes")) not in costs:
+            raise UsageError("no candidate is a valid twin")
+        zeros = np.zeros(len(space.scales))
+        choices = tuple(choice.value_in(text) for choice in space.choices)
+        return [Solution(choices, zeros, zeros + 0.01, costs[here])]
+
+    monkeypatch.setattr(searched_module, "search", search)
+    values = {"chunk_kib": 16, "stripe_kib": 256, "units": 8}
+    values |= {"chunks_per_unit": 2, "chunk_distance_kib": 64}
+    found = {key: Finding(float(n), "", n, n, "") for key, n in values.items()}
+    rates = Cell(("random 4k", "read"), "mean", 50.0, unit="MiB/s")
+    results = (
+        Measurement("stripe", "box", "box", findings=found),
+        Measurement("suite", "box", "box", (rates,), parameters={"size_mib": 16, "step_s": 0.1}),
+    )
+    best = fitted.fit(START, FitInput(results), "test")
+    of = {one.key: one for one in best.parameters}
+    assert get_value(best.profile, "flash.planes") == of["flash.planes"].value == planes
+    assert (of["flash.planes"].low, of["flash.planes"].high) == bounds
+    chunks = {4: "128 KiB", 2: "16 KiB"}
+    assert (of["ftl.chunk"].low, of["ftl.chunk"].high) == tuple(chunks[n] for n in bounds)
+    dies = {4: 2, 2: 4}
+    assert describe_twin("box", best.profile)["dies"] == dies[planes]
+    is_known = bounds[0] == bounds[1]
+    assert of["flash.planes"].determined is of["ftl.chunk"].determined is is_known
+
+
+def test_what_another_layout_does_not_determine_is_not_determined() -> None:
+    read = Estimate("flash.read", "50 us", "49 us", "51 us", determined=True)
+    best, other = (
+        fitted.Fitted("", (replace(read, determined=known), replace(read, key="x")), ())
+        for known in (True, False)
+    )
+    found = fitted._with_other_layout(best, other).parameters
+    assert [one.determined for one in found] == [False, True]

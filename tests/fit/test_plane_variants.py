@@ -28,7 +28,7 @@ from ssdlab.fit.parameters import (
     search_space,
 )
 from ssdlab.fit.results import FitInput
-from ssdlab.fit.searched import Searched, _joined, with_plane_intervals
+from ssdlab.fit.searched import Searched, joined, with_plane_intervals
 from ssdlab.fit.solving import Solution
 from ssdlab.fit.variants import PENALTY, Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value, set_values
@@ -222,7 +222,7 @@ def test_a_start_profile_whose_planes_read_independently_keeps_them(
 def test_an_interval_includes_those_of_other_variants(
     key: str, ends: tuple[Any, ...], expected: tuple[Any, Any]
 ) -> None:
-    assert _joined(key, ends) == expected
+    assert joined(key, ends) == expected
 
 
 @cache

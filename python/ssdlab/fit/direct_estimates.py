@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ssdlab.device import describe_twin
@@ -30,8 +30,6 @@ SLC: Final = "slc.size"
 MAPPING_UNIT: Final = "ftl.mapping_unit"
 UNIT_LEAST_KIB: Final = 4.0
 MAP_CACHE: Final = "ftl.map_cache"
-_MORE_SPARE: Final = 1.1
-_SPARE_STEPS: Final = 40
 _A_LITTLE: Final = 1.125  # a step from a measured size to one that is large enough
 ENLARGED_MOST: Final = 256.0
 """The largest factor for a buffer that cannot hold the open pages of all dies."""
@@ -82,17 +80,20 @@ def with_capacity(profile: str, capacity_bytes: int | None, source: str) -> str:
     )
 
 
-def initial_estimates(profile: str, results: Sequence[Measurement]) -> Iterator[Estimate]:
+def initial_estimates(
+    profile: str, results: Sequence[Measurement], layout: Layout | None = None
+) -> Iterator[Estimate]:
     """Estimates that need no candidate twin; the search starts with them.
 
     These are the chunk size and dies of a regular stripe, the uncorrected buffer size, the SLC
-    cache or its absence, and the class of the write cache.
+    cache or its absence, and the class of the write cache. `layout` is one of `plane_layouts`.
     """
     yield from _interface(profile, results)
     for measurement in results:
         chunk, units = measurement.number("chunk_kib"), measurement.number("units")
         if (measurement.number("chunks_per_unit") or 1) > 1:
-            yield from _independent_planes(profile, measurement)
+            if layout is not None:
+                yield from _of_layout(profile, layout, measurement.where)
         elif measurement.experiment == "stripe" and chunk is not None:
             yield _exact("ftl.chunk", f"{chunk:g} KiB")
             if units is not None:
@@ -183,34 +184,45 @@ def _dies(profile: str, units: int, where: str) -> Iterator[Estimate]:
     yield _exact("flash.dies_per_channel", units // used)
 
 
-def _independent_planes(profile: str, stripe: Measurement) -> Iterator[Estimate]:
-    """Dies, planes, page and chunk of a layout in which units have several chunks of a stripe.
+@dataclass(frozen=True)
+class Layout:
+    """A drive whose planes read independently: its dies, and sizes in KiB."""
+
+    dies: int
+    planes: int
+    page: int
+    chunk: int
+
+
+def plane_layouts(results: Sequence[Measurement]) -> list[Layout]:
+    """The possible layouts of a drive whose units have several chunks of a stripe.
 
     The units are planes that read independently. Either a chunk of the drive has several pages in
     each plane of a die, one plane after the other, or a page has several chunks, one die after the
-    other. There are no estimates if both are possible.
+    other.
     """
     names = ("chunk_kib", "stripe_kib", "chunks_per_unit", "chunk_distance_kib")
-    numbers = [int(number) for name in names if (number := stripe.number(name))]
-    if len(numbers) < len(names):
-        return
-    chunk, whole, count, distance = numbers
-    in_turn, groups = distance // chunk, whole // (count * distance)
-    possible = [
-        (dies, planes, page, size)
-        for dies, planes, page, size in (
-            (groups, in_turn, chunk, count * distance),
-            (in_turn, groups, count * chunk, chunk),
+    for stripe in results:
+        numbers = [int(number) for name in names if (number := stripe.number(name))]
+        if len(numbers) < len(names) or numbers[2] == 1:
+            continue
+        chunk, whole, count, distance = numbers
+        in_turn, groups = distance // chunk, whole // (count * distance)
+        possible = (
+            Layout(groups, in_turn, chunk, count * distance),
+            Layout(in_turn, groups, count * chunk, chunk),
         )
-        if planes in PLANES_PER_DIE and page <= PAGE_MAX_KIB
-    ]
-    if len(possible) != 1:
-        return
-    [(dies, planes, page, size)] = possible
-    yield _exact("ftl.chunk", f"{size} KiB")
-    yield from _dies(profile, dies, stripe.where)
-    yield _exact("flash.planes", planes)
-    yield _exact("flash.page", f"{page} KiB")
+        return [
+            one for one in possible if one.planes in PLANES_PER_DIE and one.page <= PAGE_MAX_KIB
+        ]
+    return []
+
+
+def _of_layout(profile: str, layout: Layout, where: str) -> Iterator[Estimate]:
+    yield _exact("ftl.chunk", f"{layout.chunk} KiB")
+    yield from _dies(profile, layout.dies, where)
+    yield _exact("flash.planes", layout.planes)
+    yield _exact("flash.page", f"{layout.page} KiB")
     yield _exact(INDEPENDENT, True)
     if get_value(profile, REGISTER) is False:  # the model requires one then
         yield _exact(REGISTER, True)
@@ -263,23 +275,6 @@ def enlarge_buffer(profile: str, source: str = "", factor: float = 2.0) -> str:
         "buffer.size is too small for the dies that the results show; give a start profile with "
         "a larger one"
     )
-
-
-def enlarge_spare(profile: str, source: str) -> str:
-    """The profile with as much spare as collection needs in a candidate, which is small."""
-    for _ in range(_SPARE_STEPS):
-        try:
-            describe_twin("the candidate", profile, CAPACITY)
-        except TargetError as error:
-            spare = get_value(profile, "ftl.spare")
-            is_room = any(key in str(error) for key in ("drive.capacity", "ftl.spare"))
-            if spare is None or not is_room:
-                break
-            why = f"as little as a twin of {format_size(CAPACITY)} can have; {source}"
-            profile = set_value(profile, "ftl.spare", round(_MORE_SPARE * spare, 4), why)
-        else:
-            break
-    return profile
 
 
 def corrected_estimates(profile: str, results: Sequence[Measurement]) -> list[Estimate]:

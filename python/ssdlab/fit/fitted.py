@@ -9,15 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from ssdlab.device import describe_twin
-from ssdlab.errors import UsageError
+from ssdlab.errors import TargetError, UsageError
 from ssdlab.fit.checks import Check, check_cells, check_findings, is_left_out, objectives_of
 from ssdlab.fit.direct_estimates import (
     SLC,
+    Layout,
     apply_estimates,
     corrected_estimates,
     enlarge_buffer,
-    enlarge_spare,
     initial_estimates,
+    plane_layouts,
     with_capacity,
     with_unknown_unit,
 )
@@ -41,13 +42,14 @@ from ssdlab.fit.searched import (
     Searched,
     VariantSearch,
     intervals_of,
+    joined,
     nearest,
     shows_planes,
     with_plane_intervals,
 )
 from ssdlab.fit.solving import Progress, Solution, candidate_profile, cost_on
 from ssdlab.fit.variables import Scale
-from ssdlab.fit.variants import cache_variants
+from ssdlab.fit.variants import cache_variants, enlarge_spare
 from ssdlab.profiles.toml_edit import (
     get_value,
     list_values,
@@ -78,6 +80,7 @@ ASSUMED: Final = (
 """Numbers that fits with few results take from the start profile, and that others depend on."""
 _WRITTEN_BY_PAGE: Final = ("flash.planes", "flash.page")
 PROGRAMS: Final = (PROGRAM, "slc.program")
+_OF_LAYOUT: Final = (CHANNELS, DIES_PER_CHANNEL, *_WRITTEN_BY_PAGE, CHUNK)
 DEPENDS_ON: Final = {
     **dict.fromkeys(PROGRAMS, _WRITTEN_BY_PAGE),
     "flash.read": (CHUNK,),
@@ -132,13 +135,50 @@ def fit(
     """Fits a profile to the results that are not held out, and checks it on all results.
 
     Direct estimates come first, then the search; then buffer and spare are corrected with the
-    fitted twin. `source` names the fit and its date, and is written to each changed number.
+    fitted twin. `source` names the fit and its date, and is written to each changed number. If
+    `stripe` leaves two layouts possible, both are fitted.
 
     Raises:
         UsageError: the start profile is unusable, or a twin can produce none of the results.
     """
     profile = with_capacity(profile, fit_input.capacity_bytes, source)
-    direct = {estimate.key: estimate for estimate in initial_estimates(profile, fit_input.others)}
+    layouts: list[Layout | None] = [*plane_layouts(fit_input.others)] or [None]
+    found = list[tuple[Fitted, Searched]]()
+    for layout in layouts:
+        try:
+            found.append(_fit(profile, fit_input, source, progress, layout))
+        except (TargetError, UsageError):  # for example blocks that this one cannot have
+            if layout is layouts[-1] and not found:
+                raise
+    found.sort(key=lambda one: one[1].cost)
+    best, searched = found[0]
+    limit = searched.cost + drop_of(searched.solutions[0])
+    for other, its_search in found[1:]:
+        if its_search.cost <= limit:
+            best = _with_other_layout(best, other)
+    return best
+
+
+def _with_other_layout(best: Fitted, other: Fitted) -> Fitted:
+    """The best fit; what differs in one that explains the results as well is not determined."""
+    others = {one.key: one for one in other.parameters}
+    parameters = []
+    for one in best.parameters:
+        its = others.get(one.key, one)
+        if one.key in _OF_LAYOUT and its.value != one.value:
+            low, high = joined(one.key, (one.value, its.value))
+            parameters.append(replace(one, low=low, high=high, determined=False))
+        else:
+            parameters.append(replace(one, determined=one.determined and its.determined))
+    return replace(best, parameters=tuple(parameters))
+
+
+def _fit(
+    profile: str, fit_input: FitInput, source: str, progress: Progress, layout: Layout | None
+) -> tuple[Fitted, Searched]:
+    """The fit with one of the layouts that `stripe` leaves possible, and its search."""
+    initial = initial_estimates(profile, fit_input.others, layout)
+    direct = {estimate.key: estimate for estimate in initial}
     start = apply_estimates(profile, list(direct.values()), source)
     objectives = list(objectives_of(start, fit_input))
     if not direct and not any(whole.cells for whole, _ in objectives):
@@ -167,7 +207,7 @@ def fit(
         *check_findings(text, fit_input.others),
     ]
     excess = best.solutions[0].excess if best.keys else np.inf
-    return Fitted(text, tuple(parameters), tuple(checks), contradicted, excess)
+    return Fitted(text, tuple(parameters), tuple(checks), contradicted, excess), best
 
 
 def _estimates_of(

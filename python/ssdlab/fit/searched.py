@@ -33,8 +33,8 @@ from ssdlab.fit.variants import Variant, plane_variants, with_chunks
 from ssdlab.profiles.toml_edit import get_value
 from ssdlab.units import parse_size
 
-SIZE_KEYS: Final = frozenset({PAGE, CHUNK, SLC})
-"""Choices that are sizes, as text."""
+SIZE_KEYS: Final = frozenset({PAGE, CHUNK, SLC, "flash.page"})
+"""Numbers that are sizes, as text."""
 SHOW_PLANES: Final = frozenset({"split", "fsync"})
 """Experiments that, with `stripe`, show planes that read independently."""
 
@@ -96,7 +96,7 @@ def intervals_of(near: Sequence[Searched]) -> Iterator[Estimate]:
                 if one.key != estimate.key:
                     continue
                 if one.key not in scales:
-                    low, high = _joined(one.key, (low, high, one.low, one.high))
+                    low, high = joined(one.key, (low, high, one.low, one.high))
                     determined &= one.determined and low == high
                     continue
                 scale = scales[one.key]
@@ -190,7 +190,7 @@ def _fit_rates(
     return rates.run(), rates.estimates()
 
 
-def _joined(key: str, ends: tuple[Any, ...]) -> tuple[Any, Any]:
+def joined(key: str, ends: tuple[Any, ...]) -> tuple[Any, Any]:
     """The interval of a choice with these ends of two intervals, the better one first."""
     if key in SIZE_KEYS:
         return min(ends, key=parse_size), max(ends, key=parse_size)

@@ -23,6 +23,7 @@ from ssdlab.errors import TargetError, UsageError
 from ssdlab.fit.direct_estimates import MIB, SLC, cache_times, enlarge_buffer
 from ssdlab.fit.intervals import DETERMINED_RATIO
 from ssdlab.fit.measurement import Measurement
+from ssdlab.fit.objective import CAPACITY
 from ssdlab.fit.parameters import (
     CHANNELS,
     CHUNK,
@@ -35,7 +36,7 @@ from ssdlab.fit.parameters import (
 )
 from ssdlab.fit.variables import FINER, KIB, Choice
 from ssdlab.profiles.toml_edit import get_value, remove_table, set_value, set_values
-from ssdlab.units import parse_size
+from ssdlab.units import format_size, parse_size
 
 SIZES: Final = 8 * FINER + 1
 """How many sizes of an SLC cache the search may try."""
@@ -45,6 +46,8 @@ PLANES: Final = (2, 4)
 """Numbers of planes that are tried."""
 PENALTY: Final = 4.0
 """Prior cost of planes that read independently: few drives have them."""
+_MORE_SPARE: Final = 1.1
+_SPARE_STEPS: Final = 40
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,23 @@ def with_chunks(space: SearchSpace, chunks: Sequence[str]) -> SearchSpace:
     sizes = Choice(CHUNK, tuple(chunks), (0.0,) * len(chunks))
     independent = Choice(INDEPENDENT, (True,), (PENALTY,))
     return replace(space, choices=(*space.choices, sizes, independent))
+
+
+def enlarge_spare(profile: str, source: str) -> str:
+    """The profile with as much spare as collection needs in a candidate, which is small."""
+    for _ in range(_SPARE_STEPS):
+        try:
+            describe_twin("the candidate", profile, CAPACITY)
+        except TargetError as error:
+            spare = get_value(profile, "ftl.spare")
+            is_room = any(key in str(error) for key in ("drive.capacity", "ftl.spare"))
+            if spare is None or not is_room:
+                break
+            why = f"as little as a twin of {format_size(CAPACITY)} can have; {source}"
+            profile = set_value(profile, "ftl.spare", round(_MORE_SPARE * spare, 4), why)
+        else:
+            break
+    return profile
 
 
 def _mib(size: object) -> float:
