@@ -1,4 +1,4 @@
-"""Choices of the geometry keep what the results show: the size of a program, and all dies."""
+"""Choices keep what the results show, such as all dies; a ratio follows another number."""
 
 from __future__ import annotations
 

@@ -186,12 +186,12 @@ def _dies(profile: str, units: int, where: str) -> Iterator[Estimate]:
 
 @dataclass(frozen=True)
 class Layout:
-    """A drive whose planes read independently: its dies, and sizes in KiB."""
+    """Geometry of a drive whose planes read independently."""
 
     dies: int
     planes: int
-    page: int
-    chunk: int
+    page_kib: int
+    chunk_kib: int
 
 
 def plane_layouts(results: Sequence[Measurement]) -> list[Layout]:
@@ -213,16 +213,16 @@ def plane_layouts(results: Sequence[Measurement]) -> list[Layout]:
             Layout(in_turn, groups, count * chunk, chunk),
         )
         return [
-            one for one in possible if one.planes in PLANES_PER_DIE and one.page <= PAGE_MAX_KIB
+            one for one in possible if one.planes in PLANES_PER_DIE and one.page_kib <= PAGE_MAX_KIB
         ]
     return []
 
 
 def _of_layout(profile: str, layout: Layout, where: str) -> Iterator[Estimate]:
-    yield _exact("ftl.chunk", f"{layout.chunk} KiB")
+    yield _exact("ftl.chunk", f"{layout.chunk_kib} KiB")
     yield from _dies(profile, layout.dies, where)
     yield _exact("flash.planes", layout.planes)
-    yield _exact("flash.page", f"{layout.page} KiB")
+    yield _exact("flash.page", f"{layout.page_kib} KiB")
     yield _exact(INDEPENDENT, True)
     if get_value(profile, REGISTER) is False:  # the model requires one then
         yield _exact(REGISTER, True)

@@ -393,7 +393,11 @@ def _apply_solution(profile: str, space: SearchSpace, solution: Solution, source
             text = restore_value(text, profile, key)
     for scale, log_factor in zip(space.scales, solution.log_factors, strict=True):
         # A choice may set the same key: the ratios of the page types set tR.
-        if abs(log_factor) < UNCHANGED and scale.key not in chosen:
+        if abs(log_factor) >= UNCHANGED or scale.key in chosen:
+            continue
+        if scale.of:  # the same as the other number, whatever the start has
+            text = set_value(text, scale.key, None)
+        else:
             text = restore_value(text, profile, scale.key)
     return set_values(text, within_overheads(text, {}), source)
 

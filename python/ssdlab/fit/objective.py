@@ -327,7 +327,8 @@ def _measure_fresh_rate(profile: str, results: Measurement) -> Conclusion:
 def _measure_sustained_rate(profile: str, results: Measurement) -> Conclusion:
     """Rates of sequential writes into an empty SLC cache or buffer, and after they are full."""
     session, amount = candidate_session(profile), _sustained_bytes(results)
-    job, name = _write_job("sequential", amount, rests.BLOCK, rests.DEPTH), _rate_of_buffer(results)
+    job = _write_job("sequential", amount, rests.BLOCK, rests.DEPTH)
+    name = _rate_of_buffer(results)
     if name:
         job = msgspec.structs.replace(job, interval_us=_BUFFER_INTERVAL_US)
     outcome = session.run(Step("write", "writing", "random", rest_s=3.0), job)

@@ -14,6 +14,7 @@ const WEAR_CHECK_INTERVAL: u64 = 16;
 /// Superblocks that the host and relocations may both open while collection keeps pace.
 const FRONTIERS: usize = 2;
 
+/// How many times as many relocations as usual a host unit requires until the reserve is back.
 const CATCHING_UP: i64 = 2;
 
 /// Garbage collection: the victim, and how far collection is behind the host.
@@ -119,8 +120,8 @@ impl Collector {
         self.keep_or_release(store, victim, at, media);
     }
 
-    /// How many times as many relocations as usual a host unit requires: more than one while less
-    /// of the reserve is left than after the frontiers have opened their superblocks.
+    /// `CATCHING_UP` while less of the reserve is left than after the frontiers have opened their
+    /// superblocks; otherwise 1.
     fn pace(&self, store: &UnitStore) -> i64 {
         let is_short = store.free_count() + FRONTIERS < self.rules.reserve as usize;
         if is_short { CATCHING_UP } else { 1 }
