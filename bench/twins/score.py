@@ -54,6 +54,7 @@ EXACT, UNDETERMINED, WRONG = "exact", "undetermined", "wrong"
 TOLERANCE: Final = 0.10
 MISSES_TOLERANCE: Final = 5.0
 SETTLE_S: Final = 3.0
+OLD_S: Final = 600.0
 RATE_LEAST: Final = 1.0
 PROBABILITY_LEAST: Final = 0.001
 Score = tuple[str, str]
@@ -277,11 +278,11 @@ def score_fsync(drive: RandomDrive) -> dict[str, Score]:
 
 
 def score_split(drive: RandomDrive) -> dict[str, Score]:
-    """The cost of small commands, against the same drive without noise."""
+    """The cost of small commands, against that of data ten minutes old, without noise."""
     plan = split.Plan(64 * MIB, 5, seed=drive.seed)
     finding = run(drive, split, split_analysis, plan).findings["split_penalty"]
-    silent = RandomDrive(drive.seed, drive.profile, drive.values, 0.0)
-    truth = run(silent, split, split_analysis, plan).findings["split_penalty"].value
+    silent, old = replace(drive, noise=0.0), replace(plan, settle_s=OLD_S)
+    truth = run(silent, split, split_analysis, old).findings["split_penalty"].value
     assert isinstance(truth, float)
     return {"split": grade(finding, truth)}
 

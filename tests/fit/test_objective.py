@@ -67,10 +67,23 @@ def test_a_candidate_reads_what_slow_dies_have_not_programmed_yet_as_the_drive_d
     flash = {"flash.page": "4 KiB", "flash.program": "2500 us", "flash.read": "100 us"}
     safe = {"buffer.power_loss_protection": True, "buffer.size": "32 MiB"}
     text = set_values(profiles.load("toshiba-xg5"), slow | flash | safe)
-    results = measured(text, "split", (split, split_analysis), split.Plan(64 * MIB, 3))
+    plan = split.Plan(64 * MIB, 3, settle_s=0.0)
+    results = measured(text, "split", (split, split_analysis), plan)
     objective = experiment_objective(results)
     assert objective is not None
     assert objective.simulate(text) == pytest.approx(objective.measured, rel=0.01)
+
+
+@pytest.mark.parametrize("settle_s", [0.0, 60.0])
+def test_a_candidate_reads_from_its_cache_only_what_the_drive_read_from_there(
+    settle_s: float,
+) -> None:
+    text = set_value(profiles.load("samsung-970-evo-plus-500"), "slc.read", "12 us")
+    plan = split.Plan(64 * MIB, 3, settle_s=settle_s)
+    results = measured(text, "split", (split, split_analysis), plan)
+    objective = experiment_objective(results)
+    assert objective is not None
+    assert objective.simulate(text) == pytest.approx(objective.measured, rel=0.02)
 
 
 @pytest.mark.parametrize(("drive", "twin"), [(500.0, 500.0), (10.0, 20.0), (4000.0, 2300.0)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -94,11 +95,24 @@ def test_old_runs_are_listed(old: Path) -> None:
     assert sorted(listed) == sorted(_names(old))
 
 
-def test_old_runs_are_compared_with_new_ones(old: Path, tmp_path: Path) -> None:
-    words = RUNS["split"]
-    made = program(*words, "--seed", "7", "--quiet", "--json", "--out", str(tmp_path), cwd=old)
+def _compared(old: Path, name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """An old run of this experiment, compared with a new one in `folder`."""
+    more = ("--seed", "7", "--quiet", "--json", "--out", str(folder))
+    made = program(*RUNS[name], *more, cwd=old)
     assert made.returncode == 0, made.stderr
-    done = program("compare", "runs/split", str(tmp_path), "--json", cwd=old)
+    return program("compare", f"runs/{name}", str(folder), "--json", cwd=old)
+
+
+def test_an_old_run_that_did_not_rest_before_it_read_is_not_compared_with_a_new_one(
+    old: Path, tmp_path: Path
+) -> None:
+    done = _compared(old, "split", tmp_path)
+    assert done.returncode == 2
+    assert "not measured with the same method (settle_s: none / 5)" in done.stderr
+
+
+def test_old_runs_are_compared_with_new_ones(old: Path, tmp_path: Path) -> None:
+    done = _compared(old, "stripe", tmp_path)
     assert done.returncode == 0, done.stderr
     compared = json.loads(done.stdout)
     assert {each["verdict"] for each in compared["verdicts"]} == {"no difference shown"}

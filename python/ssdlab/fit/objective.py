@@ -69,8 +69,7 @@ _INTERVAL_US: Final = 2_000
 _BUFFER_INTERVAL_US: Final = 200
 """Even 14 GB/s take a few of these to fill a large buffer."""
 SPLIT_REGION: Final = 512 * MIB
-"""Bytes that `split` reads of a candidate with an SLC cache, or a buffer that slow dies program, at
-most."""
+"""Bytes that `split` reads at most of a candidate whose buffer or SLC cache may still hold some."""
 SMALL_CACHE: Final = 96 * MIB
 SUSTAINED_BYTES: Final = 512 * MIB
 """Amount of sequential writes: buffer and SLC cache are full before the last quarter, also of half
@@ -224,12 +223,12 @@ def _filled_session(profile: str, size: int) -> RunSession:
     return session
 
 
-def _keeps_data_buffered(profile: str) -> bool:
-    """Whether all dies together take longer than `SETTLE_S` to program a full buffer."""
+def _keeps_data_buffered(profile: str, settle_s: float) -> bool:
+    """Whether all dies together take longer than this to program a full buffer."""
     twin = describe_twin("the candidate", profile, CAPACITY)
     row_bytes = twin["dies"] * twin["planes"] * twin["page_bytes"]
     program_s = parse_duration(str(get_value(profile, "flash.program")))
-    return bool(twin["buffer_bytes"] / row_bytes * program_s > SETTLE_S)
+    return bool(twin["buffer_bytes"] / row_bytes * program_s > settle_s)
 
 
 def _region_bytes(results: Measurement, limit: int) -> int:
@@ -238,15 +237,21 @@ def _region_bytes(results: Measurement, limit: int) -> int:
 
 
 def _measure_split(profile: str, results: Measurement) -> Conclusion:
-    """Reads what the drive read, if a cache or a buffer may hold a part of it."""
-    size, repeats, is_buffered = 4 * split.WINDOW, 1, _keeps_data_buffered(profile)
-    if is_buffered or get_value(profile, "slc.size") is not None:
+    """Reads what the drive read, if a cache or a buffer may hold a part of it.
+
+    Results without `settle_s` are from versions that read at once.
+    """
+    settle_s = float(results.parameters.get("settle_s") or 0.0)
+    size, repeats = 4 * split.WINDOW, 1
+    is_buffered = _keeps_data_buffered(profile, settle_s or SETTLE_S)
+    if is_buffered or (not settle_s and get_value(profile, "slc.size") is not None):
         size = SPLIT_REGION
         repeats = min(split.REPEATS, int(results.parameters.get("repeats", 1)))
-    plan = split.Plan(_region_bytes(results, size), repeats)
-    if is_buffered:  # as on the drive, the first reads find data there
+    plan = split.Plan(_region_bytes(results, size), repeats, settle_s=settle_s)
+    if settle_s or is_buffered:  # as on the drive, the first reads may find data in the buffer
         session = candidate_session(profile)
         session.fill(plan.size)
+        session.rest(settle_s)
     else:
         session = _filled_session(profile, plan.size)
     split.read(session, plan)

@@ -20,6 +20,9 @@ from ssdlab.units import format_size
 _MIB: Final = 1 << 20
 FILL_BLOCK: Final = 1 << 20
 FILL_DEPTH: Final = 4
+SETTLE_S: Final = 60.0
+QUICK_SETTLE_S: Final = 5.0
+"""Idle time in which an SLC cache may empty itself, before reads or a first write series."""
 SAVE_EVERY_S: Final = 30.0
 """Seconds between saves of the recording: a crash loses at most the steps since the last one."""
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ssdlab import profiles
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.errors import UsageError
 from ssdlab.experiments.split.analysis import _sentence, conclude
 from ssdlab.experiments.split.measure import Plan, measure, plan
 from ssdlab.experiments.split.parameters import Split
+from ssdlab.profiles.toml_edit import remove_table, set_value
 from ssdlab.records import Finding
 from ssdlab.runner.open_target import TargetOptions, open_for_run
 from ssdlab.runner.session import RunSession
@@ -46,6 +49,23 @@ def test_splitting_is_costly_for_a_twin_at_depth_1_and_cheap_at_depth_32() -> No
     assert penalty > 5
     assert deep[-1] / deep[0] < 3
     assert "times as long" in conclusion.verdict
+
+
+def test_the_drive_rests_so_that_its_cache_does_not_answer_the_reads(tmp_path: Path) -> None:
+    cached = set_value(profiles.load("samsung-970-evo-plus-500"), "slc.read", "12 us")
+    plans = (SMALL, replace(SMALL, settle_s=0.0))
+    rested, at_once = (_penalty(tmp_path, cached, each) for each in plans)
+    of_flash = _penalty(tmp_path, remove_table(cached, "slc"), SMALL)
+    assert rested == pytest.approx(of_flash, rel=0.01)
+    assert at_once != pytest.approx(of_flash, rel=0.1)
+
+
+def _penalty(folder: Path, profile: str, plan_: Plan) -> float:
+    path = folder / "drive.toml"
+    path.write_text(profile)
+    finding = conclude(_evidence(f"twin:{path}", plan_, 4 << 30)).findings["split_penalty"]
+    assert isinstance(finding.value, float)
+    return finding.value
 
 
 @pytest.mark.parametrize(

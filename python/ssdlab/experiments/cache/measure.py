@@ -43,7 +43,7 @@ from ssdlab.experiments.cache.rests import (
     sequential_job,
     write,
 )
-from ssdlab.runner.session import RunSession, Step
+from ssdlab.runner.session import QUICK_SETTLE_S, SETTLE_S, RunSession, Step
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_after, steepness
 from ssdlab.stats.steady import Progress
 from ssdlab.target import Target
@@ -58,8 +58,6 @@ DRIVE_PART: Final = 2
 QUICK_DRIVE_PART: Final = 8
 """The default region of a twin or block device is its capacity divided by this."""
 SIZE_MIN: Final = 16 * MIB
-SETTLE_S: Final = 60.0
-QUICK_SETTLE_S: Final = 5.0
 REST_MAX_S: Final = 1024.0
 QUICK_REST_MAX_S: Final = 16.0
 REWRITE_FACTOR: Final = 1.4

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.fragments.layout import ALIGNMENT, COMMAND, KIB, MIB, WINDOW, Layout
 from ssdlab.experiments.fragments.parameters import GAPS, Fragments, Gap
+from ssdlab.runner.session import QUICK_SETTLE_S, SETTLE_S
 from ssdlab.storage_stack.mounts import mount_of
 from ssdlab.target import Directory, Target
 from ssdlab.units import format_size, nearest_multiples
@@ -19,9 +20,6 @@ DEPTHS: Final = (1, 32)
 DISTANCE: Final = 8 * MIB
 REPEATS: Final = 10
 QUICK_REPEATS: Final = 3
-SETTLE_S: Final = 60.0
-QUICK_SETTLE_S: Final = 5.0
-"""Idle time between writing by address and reading: an SLC cache empties itself."""
 FILL_BLOCK: Final = MIB
 NO_COLLAPSE: Final = frozenset({"btrfs", "bcachefs", "zfs", "ntfs3", "exfat", "vfat", "nilfs2"})
 

@@ -64,7 +64,7 @@ def _penalty(rows: list[dict[str, Any]], repeats: int) -> Finding | None:
     bounds = ratio_interval(small["read_ms_all"], large["read_ms_all"])
     low, high = (min(bounds[0], value), max(bounds[1], value)) if bounds else (None, None)
     why = (
-        f"the same new data took {large['read_ms']:.3g} ms with commands of "
+        f"as much data took {large['read_ms']:.3g} ms with commands of "
         f"{large['unit_kib']} KiB and {small['read_ms']:.3g} ms with {small['unit_kib']} KiB, one "
         "at a time"
     )

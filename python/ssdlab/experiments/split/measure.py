@@ -1,10 +1,11 @@
 """split: what does it cost to read the same bytes with many small commands?
 
-A region is written in order. Then windows of 8 MiB are read with 1, 2, 4 ... 2048 commands, at
-queue depths 1 and 32. Only the number of commands differs, so the difference is the cost of
-splitting alone: the overhead of each command, and parallelism inside the drive that a single
-small command does not use. Fragmented files pay this cost too, before any conflict inside the
-drive. Source of the method: the published study of fragmented files (FAST '24).
+A region is written in order, and the drive rests: data that were just written may be in an SLC
+cache, which is read faster than the flash that holds most files. Then windows of 8 MiB are read
+with 1, 2, 4 ... 2048 commands, at queue depths 1 and 32. Only the number of commands differs, so
+the difference is the cost of splitting alone: the overhead of each command, and parallelism inside
+the drive that a single small command does not use. Fragmented files pay this cost too, before any
+conflict inside the drive. Source of the method: the published study of fragmented files (FAST '24).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 from ssdlab.device import Job
 from ssdlab.experiments.split.parameters import Split
-from ssdlab.runner.session import RunSession, Step
+from ssdlab.runner.session import QUICK_SETTLE_S, SETTLE_S, RunSession, Step
 from ssdlab.target import Target
 from ssdlab.units import format_size
 
@@ -36,6 +37,7 @@ class Plan:
     size: int = SIZE
     repeats: int = REPEATS
     depths: tuple[int, ...] = DEPTHS
+    settle_s: float = SETTLE_S
     seed: int = 0
 
     @property
@@ -61,12 +63,17 @@ class Plan:
             "units_kib": [unit // KIB for unit in self.units],
             "queue_depths": list(self.depths),
             "repeats": self.repeats,
+            "settle_s": self.settle_s,
         }
 
     def work(self) -> dict[str, float]:
         """Bytes of each kind of work."""
         reads = len(self.units) * len(self.depths) * self.repeats
-        return {"fill": float(self.size), "read": float(reads * WINDOW)}
+        return {
+            "fill": float(self.size),
+            "read": float(reads * WINDOW),
+            "rest": self.settle_s,
+        }
 
 
 def plan(parameters: Split, _target: Target, seed: int) -> Plan:
@@ -75,17 +82,22 @@ def plan(parameters: Split, _target: Target, seed: int) -> Plan:
     Raises:
         UsageError: the size is out of range.
     """
-    repeats = QUICK_REPEATS if parameters.quick else REPEATS
-    return Plan(parameters.size_bytes(SIZE), repeats, DEPTHS, seed)
+    return Plan(
+        size=parameters.size_bytes(SIZE),
+        repeats=QUICK_REPEATS if parameters.quick else REPEATS,
+        settle_s=QUICK_SETTLE_S if parameters.quick else SETTLE_S,
+        seed=seed,
+    )
 
 
 def measure(session: RunSession, plan: Plan) -> None:
-    """Writes the region, then reads windows of it.
+    """Writes the region, lets the drive rest, then reads windows of the region.
 
     Raises:
         Interrupted, DeviceFailure, TargetError: as `RunSession.run_plan`.
     """
     session.fill(plan.size)
+    session.rest(plan.settle_s)
     read(session, plan)
     session.target.check_uncached()
 

@@ -12,8 +12,9 @@ from ssdlab.runner.parameters import MIB, SIZE_HELP, Parameter, Parameters, Quic
 class Split(Parameters):
     """What does it cost to read the same bytes with many small commands?
 
-    Writes a region [256MiB] sequentially. Reads 8 MiB windows of it with 1, 2, 4 ... 2048 commands,
-    at queue depths 1 and 32. Shows the cost of splitting alone, without conflicts inside the drive.
+    Writes a region [256MiB] sequentially and waits for a minute, so that an SLC cache can empty
+    itself. Reads 8 MiB windows of it with 1, 2, 4 ... 2048 commands, at queue depths 1 and 32.
+    Shows the cost of splitting alone, without conflicts inside the drive.
     """
 
     example: ClassVar = "split twin:toshiba-xg5 /mnt/data --quick"

@@ -58,8 +58,10 @@ def _overview(runs: Sequence[Run], first: int) -> list[Picture]:
 
 def _method(run: Run) -> Method:
     text = view.parameter_texts(run)
+    rested = run.manifest.parameters.get("settle_s") is not None
+    rest = f"; then the drive rested for {text('settle_s')}" if rested else ""
     done = (
-        f"A region of {text('size_mib')} was written sequentially. Windows of "
+        f"A region of {text('size_mib')} was written sequentially{rest}. Windows of "
         f"{text('window_mib')} of it were read by commands of {text('units_kib')}, at queue depths "
         f"{text('queue_depths')}, {text('repeats')} times each; the sizes took turns."
     )
@@ -76,7 +78,11 @@ def _method(run: Run) -> Method:
     return Method(done, meaning, pitfalls)
 
 
-_PARAMETERS: Final = {"window_mib": "Read at once", "units_kib": "Command sizes"}
+_PARAMETERS: Final = {
+    "window_mib": "Read at once",
+    "units_kib": "Command sizes",
+    "settle_s": "Idle before reading",
+}
 VIEW: Final = View(
     "Cost of splitting a read", _table, _method, _pictures, _overview, {}, _PARAMETERS
 )
