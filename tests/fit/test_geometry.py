@@ -120,21 +120,30 @@ def test_the_channels_are_searched_and_those_of_the_drive_are_in_the_interval(
     assert describe_twin("box", fitted.profile)["dies"] == 8
 
 
-def test_how_long_reads_may_delay_a_program_is_found() -> None:
+@pytest.mark.parametrize(
+    ("buffer", "limit", "low", "high"),
+    [
+        ("64 MiB", "1 ms", "707 us", "1414 us"),
+        ("64 MiB", None, None, None),
+        ("1 MiB", None, "250 us", None),
+    ],
+)
+def test_how_long_reads_may_delay_a_program_is_found_where_results_show_it(
+    buffer: str, limit: str | None, low: str | None, high: str | None
+) -> None:
     """Behind a large buffer, reads of a mix are faster if they may delay programs for long."""
-    dies = {"flash.channels": 2, "flash.dies_per_channel": 1, "buffer.size": "64 MiB"}
+    dies = {"flash.channels": 2, "flash.dies_per_channel": 1, "buffer.size": buffer}
     start = set_values(profiles.load("toshiba-xg5"), dies | {"flash.suspend": "20 us"})
     plan = fsync.Plan(64 * MIB, 0.5, 2, "unknown", 5)
-    for limit, low, high in (("1 ms", 707, 1414), (None, None, None)):
-        text = set_value(start, "flash.delay_limit", limit)
-        results = (
-            measured_stripe(text),
-            measured(text, "fsync", (fsync, fsync_analysis), plan),
-        )
-        found = {each.key: each for each in fit(start, FitInput(results), "test").parameters}
-        delay = found["flash.delay_limit"]
-        assert delay.value == limit
-        assert (delay.low, delay.high) == (low and f"{low} us", high and f"{high} us")
+    text = set_value(start, "flash.delay_limit", limit)
+    results = (
+        measured_stripe(text),
+        measured(text, "fsync", (fsync, fsync_analysis), plan),
+    )
+    found = {each.key: each for each in fit(start, FitInput(results), "test").parameters}
+    delay = found["flash.delay_limit"]
+    assert delay.value == limit
+    assert (delay.low, delay.high) == (low, high)
 
 
 @pytest.mark.parametrize("protected", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,6 +76,24 @@ def test_a_number_that_no_result_depends_on_may_be_far_from_the_start_profiles(
     reached = _reach(lambda _at: 0.0, _solution(0.0, 1.0), monkeypatch, prior_sigma=1.0)
     [link] = estimates(SearchSpace((LINK,), ()), [reached])
     assert (link.low, link.high) == (pytest.approx(0.1), pytest.approx(10.0))
+
+
+@pytest.mark.parametrize(
+    ("more", "excess", "high"), [(4.0, 1.0, "1 ms"), (4.1, 1.0, None), (6.0, 2.0, "1 ms")]
+)
+def test_a_value_that_only_its_prior_makes_less_likely_is_in_the_interval(
+    more: float, excess: float, high: str | None
+) -> None:
+    """The results alone must exclude it: by 3.84, or more if no candidate fits them well."""
+    space = SearchSpace((LINK,), (Choice("flash.delay_limit", (None, "1 ms"), (0.25, 4.0)),))
+    costs = ((None, 10.25), ("1 ms", 10.25 + 3.75 + more - 0.2))
+    one, other = (
+        Solution((value,), np.zeros(1), np.full(1, 0.01), cost, excess) for value, cost in costs
+    )
+    limit, link = estimates(space, [one, replace(other, log_factors=np.ones(1))])
+    assert (limit.value, limit.low, limit.high) == (None, None, high)
+    assert limit.determined == (high is None)
+    assert link.determined
 
 
 def test_a_better_point_on_the_way_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,6 +152,15 @@ class _Walk:
         return _Moved.from_residuals(at, point, n)
 
 
+def possible(space: SearchSpace, best: Solution, solutions: Sequence[Solution]) -> list[Solution]:
+    """The solutions that the results do not exclude.
+
+    The prior chooses between them, but excludes none: it knows nothing of this drive.
+    """
+    limit = best.cost - space.penalty(best.choices) + drop_of(best)
+    return [one for one in solutions if one.cost - space.penalty(one.choices) <= limit]
+
+
 def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Estimate]:
     """Each parameter's value and interval; for a `Scale`, the factors on the start profile.
 
@@ -159,14 +168,15 @@ def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Est
     """
     best, drop = solutions[0], drop_of(solutions[0])
     is_poor = best.excess > POOR_FIT
-    near = [solution for solution in solutions if solution.cost <= best.cost + drop]
+    not_excluded = possible(space, best, solutions)
     for n, choice in enumerate(space.choices):
-        values = [value for value in choice.values if value in {s.choices[n] for s in near}]
+        values = [each for each in choice.values if each in {s.choices[n] for s in not_excluded}]
         if is_poor:
             values = list(choice.values)
         low, high = choice.bounds(values)
         yield Estimate(choice.key, best.choices[n], low, high, low == high)
-    yield from _searched_dies(space, near, is_poor=is_poor)
+    yield from _searched_dies(space, not_excluded, is_poor=is_poor)
+    near = [solution for solution in solutions if solution.cost <= best.cost + drop]
     least, most = space.bounds()
     for n, scale in enumerate(space.scales):
         shares = [np.sqrt(1 - (one.cost - best.cost) / drop) for one in near]

@@ -17,7 +17,7 @@ import numpy as np
 
 from ssdlab.errors import UsageError
 from ssdlab.fit.direct_estimates import SLC
-from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach
+from ssdlab.fit.intervals import POOR_FIT, drop_of, measured_reach, possible
 from ssdlab.fit.neighbours import Neighbours, best_by
 from ssdlab.fit.objective import Effort, Objective
 from ssdlab.fit.parameters import (
@@ -391,15 +391,15 @@ class _Search:
         return self.solve(tasks, self.others, START_ROUNDS)
 
     def _polished(self, best: Solution, tried: list[Solution]) -> list[Solution]:
-        """The best after more iterations, and the others within the interval.
+        """The best after more iterations, and the others that the results do not exclude.
 
         Those were solved roughly: their costs are too high rather than too low.
         """
         [best] = self.solve([(best.choices, best.log_factors)], self.others, START_ROUNDS)
         steps = self.neighbours.steps(best, [*self.outer, *AT_STARTS])
         tried = [*tried, *self.solve(steps, self.others, STEPS, jacobian=best.jacobian)]
-        limit = best.cost + drop_of(best)
-        near = [one for one in tried if one.cost <= limit and self.neighbours.is_other(one, best)]
+        near = possible(self.space, best, tried)
+        near = [one for one in near if self.neighbours.is_other(one, best)]
         unlike = best_by(near, range(len(self.fixed)))
         return [best, *(replace(one, sigma=best.sigma) for one in unlike)]
 
