@@ -90,6 +90,15 @@ def grade(finding: Finding | None, truth: float, tolerance: float = TOLERANCE) -
     return (EXACT if exact else WRONG), shown
 
 
+def grade_bounds(finding: Finding | None, truth: float, tolerance: float = TOLERANCE) -> Score:
+    """The grade of a number; one without a value is wrong if its bounds exclude the truth."""
+    if finding is not None and finding.value is None:
+        above = finding.low is not None and finding.low > truth * (1 + tolerance)
+        if above or (finding.high is not None and finding.high < truth * (1 - tolerance)):
+            return WRONG, f"{finding.low} to {finding.high}, truth {truth:.4g}"
+    return grade(finding, truth, tolerance)
+
+
 def score_stripe(drive: RandomDrive) -> dict[str, Score]:
     """Chunk and number of units: dies, or planes that read independently."""
     conclusion = run(drive, stripe, stripe_analysis, stripe.Plan(1024 * MIB, 2, 4096, drive.seed))
@@ -212,11 +221,12 @@ def score_cache(drive: RandomDrive) -> dict[str, Score]:
     scores = {}
     buffer = findings.get("buffer_mib")
     if _buffer_fills(drive) or (buffer is not None and buffer.value is not None):
-        scores["cache buffer"] = grade(buffer, shape["buffer_bytes"] / MIB, 0.15)
+        scores["cache buffer"] = grade_bounds(buffer, shape["buffer_bytes"] / MIB, 0.15)
     found = findings.get("slc_mib")
-    scores["cache slc"] = grade(found, _slc_mib(drive) if "slc" in drive.values else 0.0)
-    if found is not None and found.value == 0 and not _slc_is_faster(drive):
-        scores["cache slc"] = EXACT, ""
+    truth = _slc_mib(drive) if "slc" in drive.values else 0.0
+    scores["cache slc"] = grade_bounds(found, truth)
+    if scores["cache slc"][0] == WRONG and not _slc_is_faster(drive):  # as if there were none
+        scores["cache slc"] = grade_bounds(found, 0.0)
     return scores
 
 

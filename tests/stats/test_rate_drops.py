@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from ssdlab.stats import rate_drops as module
-from ssdlab.stats.rate_drops import RateDrop, bytes_as_fast, first_drop, last_drop, rate_drops
+from ssdlab.stats.rate_drops import (
+    STEEP_FACTOR,
+    RateDrop,
+    bytes_as_fast,
+    first_drop,
+    last_drop,
+    rate_drops,
+    steepness,
+)
 from ssdlab.stats.steady import Progress
 
 Level = tuple[float, float]  # bytes, bytes per second
@@ -112,6 +120,21 @@ def test_the_first_drop_is_found_at_the_highest_resolution() -> None:
     assert first is not None
     assert first.at == pytest.approx(20, rel=0.1)
     assert last.at == pytest.approx(5020, rel=0.02)
+
+
+def test_the_ramp_of_the_first_requests_is_not_a_drop() -> None:
+    """It hides neither that there is no steep drop nor a gentle one later."""
+    mib = 1 << 20
+    curve = _curve((0.1 * mib, 9000.0), (320 * mib, 6000.0), (800 * mib, 4500.0), step_s=0.5)
+    ramp = last_drop(curve)
+    assert ramp is not None
+    assert ramp.at < 0.3 * mib
+    assert last_drop(curve, least=0.3 * mib) is None
+    assert steepness(curve, 0.0) == STEEP_FACTOR
+    gentle = steepness(curve, 0.3 * mib)
+    drop = last_drop(curve, steep=gentle, least=0.3 * mib)
+    assert drop is not None
+    assert drop.at == pytest.approx(320 * mib, rel=0.02)
 
 
 def test_a_small_decrease_is_not_a_drop() -> None:

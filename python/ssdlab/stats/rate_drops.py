@@ -243,15 +243,18 @@ def last_drop(
     progress: Progress,
     stop: float | None = None,
     steep: float = STEEP_FACTOR,
+    least: float = 0.0,
     *,
     in_bursts: bool = False,
 ) -> RateDrop | None:
-    """The last drop by a factor of `steep` or more within the first `stop` bytes, or None.
+    """The last drop by a factor of `steep` or more between `least` and `stop` bytes, or None.
 
     If it is among the first slices, the search is repeated on fewer bytes at a higher resolution.
     Intervals of a millisecond are tried first, because flash takes data in bursts.
     """
-    drops = _search(progress, stop, partial(_last_drop, steep=steep, in_bursts=in_bursts))
+    drops = _search(
+        progress, stop, partial(_last_drop, steep=steep, least=least, in_bursts=in_bursts)
+    )
     return max(drops, key=lambda drop: drop.at, default=None)
 
 
@@ -287,12 +290,12 @@ def _search(
 
 
 def _last_drop(
-    progress: Progress, stop: float | None, steep: float, *, in_bursts: bool
+    progress: Progress, stop: float | None, steep: float, least: float, *, in_bursts: bool
 ) -> RateDrop | None:
     stop, drop = progress.written if stop is None else min(stop, progress.written), None
     for _ in range(_ZOOMS):
         found = _steep_drops(progress, stop, steep, in_bursts=in_bursts)
-        if found:
+        if found and found[-1].at >= least:
             drop = found[-1]
             break
         stop /= _ZOOM
@@ -330,13 +333,13 @@ def _steep_drops(
     return [drop for drop in drops if drop.before >= steep * drop.after]
 
 
-def steepness(progress: Progress) -> float:
-    """The least factor of this drive's drops: gentle if it has no steep one.
+def steepness(progress: Progress, least: float) -> float:
+    """The least factor of this drive's drops from `least` bytes on: gentle if none is steep.
 
     A gentle drop counts only if the rate after it lasts to the end, and not among the first
     requests.
     """
-    if last_drop(progress) is None:
+    if last_drop(progress, least=least) is None:
         drop = last_drop(progress, steep=GENTLE_FACTOR)
         if drop is not None and drop.at > _GENTLE_FROM:
             part = progress.written / _SAMPLES

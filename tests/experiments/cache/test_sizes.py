@@ -151,6 +151,49 @@ def test_the_limit_of_a_buffer_is_what_the_least_rest_freed_that_emptied_it() ->
     assert buffer_limit([part], DIRECT) is None
 
 
+@pytest.mark.parametrize(
+    ("slower", "rest_s", "limit"),
+    [(0.85, 0.1, 50.0), (0.75, 0.1, None), (0.75, 0.13, None), (0.75, 0.14, 50.0)],
+)
+def test_a_rest_before_a_slow_write_shows_no_limit_unless_it_is_long(
+    slower: float, rest_s: float, limit: float | None
+) -> None:
+    """The drive does other work then, which may have taken the rest, too."""
+    rested = _pass("rested", _buffer_at(40.0 * MIB), rest_s)
+    assert rested.curve.written == pytest.approx(0.136 * DIRECT, rel=0.01)
+    assert rested.last_drop is not None
+    rested = replace(rested, last_drop=replace(rested.last_drop, after=slower * DIRECT))
+    found = buffer_limit([rested], DIRECT)
+    assert limit is None or found is not None
+    assert found == (limit and pytest.approx(limit * MIB, rel=0.1))
+
+
+@pytest.mark.parametrize(
+    ("buffer", "low", "high"),
+    [((25.0, 38.0), 64.0, 78.0), ((2.0, 38.0), 0.0, 101.0), ((12.0, 20.0), 15.5, 31.0)],
+)
+def test_a_later_fall_of_the_rate_is_the_end_of_a_cache_that_is_little_faster_than_flash(
+    buffer: tuple[float, float], low: float, high: float
+) -> None:
+    """Whether the buffer alone was full at the steep drop, after 43 MiB, or a cache, too."""
+    first, slow_at = _pass("first", 43.0 * MIB), 103.0 * MIB
+    step, rates = MIB / 10, (LINK, DIRECT, 0.74 * DIRECT)
+    counts = (430, 600, 1500)
+    seconds = [step / rate for rate, count in zip(rates, counts, strict=True) for _ in range(count)]
+    first = replace(first, curve=Progress(seconds, [step] * len(seconds)))
+    cache = sizes._cache_of_rest(first, Size(buffer[0] * MIB, buffer[1] * MIB, "by a flush"))
+    assert slow_at == pytest.approx(step * sum(counts[:2]))
+    assert cache.low == pytest.approx(low * MIB, abs=2 * MIB)
+    assert cache.high == pytest.approx(high * MIB, abs=2 * MIB)
+
+
+def test_without_a_later_fall_a_small_rest_of_one_drop_may_be_a_cache() -> None:
+    buffer = Size(25.0 * MIB, 38.0 * MIB, "by a flush")
+    cache = sizes._cache_of_rest(_pass("first", 43.0 * MIB), buffer)
+    assert cache.low == 0
+    assert cache.high == pytest.approx(18 * MIB, rel=0.1)
+
+
 @pytest.mark.parametrize("faster", [1.08, 1.3])
 def test_reads_do_not_count_if_small_writes_may_not_fill_the_buffer(
     faster: float, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,14 @@ import numpy as np
 
 from ssdlab.analysis.evidence import ENDINGS, Conclusion, Evidence, qualified
 from ssdlab.analysis.write_rounds import progress
-from ssdlab.experiments.cache.buffers import BUFFER_MAX, EARLY, MIB, REQUESTS_MIN, WritePass
+from ssdlab.experiments.cache.buffers import (
+    BUFFER_MAX,
+    EARLY,
+    MIB,
+    RAMP,
+    REQUESTS_MIN,
+    WritePass,
+)
 from ssdlab.experiments.cache.refill import refill_time
 from ssdlab.experiments.cache.sizes import find_sizes
 from ssdlab.experiments.cache.whole import KEEPS_UP, whole_drive
@@ -68,7 +75,8 @@ def write_passes(evidence: Evidence) -> list[WritePass]:
             grouped.setdefault((step["stage"], step["case"], pause), []).append(step)
     if not grouped:
         return []
-    steep = steepness(progress(evidence, next(iter(grouped.values()))))
+    first = next(iter(grouped.values()))
+    steep = steepness(progress(evidence, first), RAMP * first[0]["block_bytes"])
     return [_write_pass(evidence, case, steps, steep) for (_, case, _), steps in grouped.items()]
 
 
@@ -76,7 +84,7 @@ def _write_pass(
     evidence: Evidence, case: str, steps: Sequence[dict[str, Any]], steep: float
 ) -> WritePass:
     curve, block = progress(evidence, steps), steps[0]["block_bytes"]
-    last = last_drop(curve, steep=steep)
+    last = last_drop(curve, steep=steep, least=RAMP * block)
     if case in _SMALL:
         first = first_drop(curve, curve.written, REQUESTS_MIN * block)
         return WritePass(case, steps[0]["value"], block, curve, last, first, None)

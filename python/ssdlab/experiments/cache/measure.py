@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.device import FlushEvery, Job, Listed, WriteHint
-from ssdlab.experiments.cache.buffers import PROGRAM_MAX_S
+from ssdlab.experiments.cache.buffers import PROGRAM_MAX_S, RAMP
 from ssdlab.experiments.cache.parameters import Cache
 from ssdlab.experiments.cache.read_back import (
     APART,
@@ -60,6 +60,8 @@ QUICK_DRIVE_PART: Final = 8
 SIZE_MIN: Final = 16 * MIB
 REST_MAX_S: Final = 1024.0
 QUICK_REST_MAX_S: Final = 16.0
+_LEAST: Final = RAMP * BLOCK
+"""A drop before this is the ramp of the queue."""
 REWRITE_FACTOR: Final = 1.4
 """Later passes write this multiple of the bytes before the first drop, to see it again."""
 FLUSH_WAIT_S: Final = 50e-6
@@ -180,8 +182,8 @@ def measure(session: RunSession, plan: Plan) -> None:
     first = write(session, step, sequential_job("write", plan.size))
     full = session.run(Step("flush", "flushing the full buffer", "fill"), Job(op="flush"))
     session.flush()
-    steep = steepness(first)
-    drop = last_drop(first, steep=steep)
+    steep = steepness(first, _LEAST)
+    drop = last_drop(first, steep=steep, least=_LEAST)
     if drop is None and plan.reach > plan.size:
         step = Step("write", "writing the rest of the drive", "fill", case="rest")
         write(session, step, sequential_job("write", plan.reach - plan.size, offset=plan.size))
@@ -192,10 +194,10 @@ def measure(session: RunSession, plan: Plan) -> None:
     parts = Parts(plan.size, length)
     sustained = drop.after  # as the analysis takes it
     # Analyse only as many bytes as later passes write: the resolution depends on this number.
-    drop = last_drop(first, float(length), steep) or drop
+    drop = last_drop(first, float(length), steep, _LEAST) or drop
     session.expect({"fill": float(length * (plan.write_bytes // plan.size - 1))})
     step = Step("write", "writing again right after a flush", "fill", 1, case="flushed")
-    after_flush = last_drop(write(session, step, parts.job(1)), steep=steep)
+    after_flush = last_drop(write(session, step, parts.job(1)), steep=steep, least=_LEAST)
     session.flush(1)
     is_buffer = after_flush is not None and after_flush.is_as_fast(drop)
     if after_flush is None or not is_buffer or after_flush.high < RECOVERED * drop.low:

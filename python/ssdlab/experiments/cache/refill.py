@@ -17,6 +17,8 @@ _MORE: Final = 0.01
 """Two rests made unlike shares available if these differ by more than this."""
 _SLOWER: Final = 0.7
 """Of what flash programs in a rest: if less was freed, the rest emptied the buffer."""
+_BUSY: Final = 0.8
+"""Of the rate of programs: a slower drive does other work."""
 _DISTURBED: Final = 1.25
 """Factor of the limit: garbage collection may have taken a part of the rest."""
 
@@ -25,19 +27,26 @@ def buffer_limit(passes: Sequence[WritePass], rate: float) -> float | None:
     """The most bytes that a write buffer can hold, by what rests freed; None if they show no limit.
 
     An idle drive programs its buffer at `rate`, in bytes/s, until it is empty. So if a rest frees
-    less than flash programs in that time, the buffer holds no more than that.
+    less than flash programs in that time, the buffer holds no more than that. If the next write is
+    slower than `rate` after its drops, the drive does other work, which may have taken the rest,
+    too, or stalled the write. Then the rest must suffice to program a whole write.
     """
     freed = [
-        (each.rest_s or 0.0, min((drop.buffered for drop in each.drops), default=None))
+        (rate * (each.rest_s or 0.0), each, min(drop.buffered for drop in each.drops))
         for each in passes
-        if each.case == "rested"
+        if each.case == "rested" and each.drops
     ]
     held = [
         bytes_
-        for rest_s, bytes_ in freed
-        if bytes_ is not None and bytes_ < _SLOWER * rate * rest_s
+        for programmed, each, bytes_ in freed
+        if bytes_ < _SLOWER * programmed
+        and (programmed > each.curve.written or not _is_busy(each, rate))
     ]
     return _DISTURBED * min(held) if held else None
+
+
+def _is_busy(write_pass: WritePass, rate: float) -> bool:
+    return min(drop.after for drop in write_pass.drops) < _BUSY * rate
 
 
 def refilled(write_pass: WritePass, first: RateDrop) -> float:

@@ -322,8 +322,12 @@ def _cache_of_rest(first: WritePass, buffer: Size) -> Size:
     rest = _rest(first, buffer)
     if rest.high < _CACHE_LEAST:
         return _too_little(first, buffer, rest)
-    is_doubtful = rest.low < _CACHE_LEAST and first.early_drop is None
-    return replace(rest, low=0.0) if is_doubtful else rest
+    if rest.low >= _CACHE_LEAST or first.early_drop is not None:
+        return rest
+    slower = _gentle_cache(first, buffer, rest.why)
+    if rest.high < _CACHE_MIN and slower.high > 0:  # the buffer alone was full at the last drop
+        return slower
+    return replace(rest, low=0.0, high=max(rest.high, slower.high))
 
 
 def _too_little(first: WritePass, buffer: Size, rest: Size) -> Size:
