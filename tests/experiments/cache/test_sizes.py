@@ -194,6 +194,21 @@ def test_without_a_later_fall_a_small_rest_of_one_drop_may_be_a_cache() -> None:
     assert cache.high == pytest.approx(18 * MIB, rel=0.1)
 
 
+@pytest.mark.parametrize(("after", "most"), [(DIRECT, 50.0), (DIRECT / 2, 50.0), (2 * DIRECT, 100)])
+def test_a_flush_programs_no_faster_than_flash_does_after_the_drop(
+    after: float, most: float
+) -> None:
+    """Right after the drop the rate may differ from the mean, which is `DIRECT`."""
+    first = _pass("first", 80.0 * MIB)
+    assert first.last_drop is not None
+    first = replace(first, last_drop=replace(first.last_drop, after=after))
+    flushes = sizes._Flushes([50.0 * MIB / DIRECT], 0.0)
+    found = sizes._flushed(first, flushes, 1)
+    assert found is not None
+    assert found.low == pytest.approx(50 * MIB * after / DIRECT, rel=0.12)
+    assert found.high == pytest.approx(most * MIB * 1.06**2, rel=0.01)
+
+
 @pytest.mark.parametrize("faster", [1.08, 1.3])
 def test_reads_do_not_count_if_small_writes_may_not_fill_the_buffer(
     faster: float, monkeypatch: pytest.MonkeyPatch

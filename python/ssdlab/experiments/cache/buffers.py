@@ -21,7 +21,7 @@ MIB: Final = 1 << 20
 EARLY: Final = 0.5  # an early drop must come before this share of the last drop's position
 BUFFER_MAX: Final = 64 * MIB  # write buffers are rarely larger
 REQUESTS_MIN: Final = 3  # a first drop after fewer requests is the ramp of the queue
-RAMP: Final = 2  # a last drop within this many requests is, too
+RAMP: Final = 2.1  # a last drop within this many requests is, too
 _LAG: Final = 0.05  # of the bytes: a drive that is this far behind its first rate has slowed down
 PROGRAM_MAX_S: Final = 0.003
 """The longest usual program time of a page. A shorter pause may free nothing."""

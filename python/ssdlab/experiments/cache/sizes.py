@@ -38,7 +38,7 @@ from ssdlab.experiments.cache.buffers import (
 from ssdlab.experiments.cache.read_back import read_back_size
 from ssdlab.experiments.cache.refill import RECOVERED, buffer_limit, refilled
 from ssdlab.records import Finding
-from ssdlab.stats.rate_drops import STEEP_FACTOR, RateDrop, rate_drops
+from ssdlab.stats.rate_drops import STEEP_FACTOR, RateDrop, rate_after, rate_drops
 
 _DRAIN_FACTOR: Final = 1.5  # a buffer drains within this multiple of the time to program it
 _CACHE_MIN: Final = 40 * MIB  # SLC caches are rarely smaller
@@ -290,8 +290,11 @@ def _flushed(first: WritePass, flushes: _Flushes, count: int) -> Size | None:
         return None
     assert first.last_drop is not None
     falls = _later_falls(first)
-    rate = falls[-1].after if falls else first.last_drop.after  # at the first flush
-    return flushed_bytes(flushes.waits_s[:count], rate, flushes.program_s)
+    last = falls[-1] if falls else first.last_drop
+    found = flushed_bytes(flushes.waits_s[:count], last.after, flushes.program_s)
+    # Right after the drop flash may be slower than at the flush.
+    mean = rate_after([(first.curve, last)]) or 0.0
+    return replace(found, high=found.high * max(1.0, mean / last.after))
 
 
 def _before_cache(first: WritePass, early: RateDrop, last: RateDrop) -> Size:
