@@ -30,6 +30,7 @@ from ssdlab.runner.session import RunSession
 from ssdlab.stats.rate_drops import RateDrop
 from ssdlab.stats.steady import Progress
 from ssdlab.target import parse_target
+from ssdlab.units import parse_size
 
 MIB: Final = 1 << 20
 SIZE: Final = 256 * MIB
@@ -339,6 +340,19 @@ def test_a_drop_when_no_flash_is_free_only_bounds_the_cache() -> None:
     assert slc.high is not None
     assert describe_twin("twin", drive.profile, 1 << 30)["slc_bytes"] / MIB < slc.high
     assert "borrowed" in slc.why
+
+
+@pytest.mark.parametrize("capacity", ["1 GiB", "2 GiB"])
+def test_the_ramp_of_the_queue_is_neither_a_full_buffer_nor_a_full_cache(capacity: str) -> None:
+    """The link brings 1.4 times what flash programs. The first two requests are faster."""
+    drive = random_drive(332170)
+    values = drive.values | {"drive": drive.values["drive"] | {"capacity": capacity}}
+    plan = plan_for(Cache(), parse_size(capacity), drive.seed)
+    session = RunSession(OpenTarget(drive.with_values(values).open(), {"kind": "twin"}))
+    session.run_plan(measure, plan)
+    found = conclude(Evidence(session.recording.tables(), plan.parameters(), virtual=True)).findings
+    assert found["buffer_mib"].low is None
+    assert found["slc_mib"].value == 0
 
 
 def test_the_whole_drive_is_written_unless_the_user_limits_it() -> None:

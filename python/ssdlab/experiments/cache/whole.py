@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ssdlab.analysis.evidence import Conclusion, Evidence, qualified
 from ssdlab.analysis.write_rounds import progress
-from ssdlab.experiments.cache.buffers import MIB
+from ssdlab.experiments.cache.buffers import MIB, RAMP
 from ssdlab.records import Finding
 from ssdlab.stats.rate_drops import last_drop
 
@@ -20,7 +20,7 @@ def whole_drive(evidence: Evidence, measures: list[dict[str, Any]]) -> Conclusio
     curve = progress(evidence, steps)
     rates = curve.written / 4 / curve.between(0.0, curve.written, 4)
     fastest, slowest = float(rates.max()), float(rates.min())
-    drop = last_drop(curve)
+    drop = last_drop(curve, least=RAMP * steps[0]["block_bytes"])
     buffer = (
         "the speed never dropped because a buffer was full: flash accepts data about as fast as "
         "the link delivers it, or the buffer holds a few requests only"
