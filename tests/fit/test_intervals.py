@@ -79,14 +79,14 @@ def test_a_number_that_no_result_depends_on_may_be_far_from_the_start_profiles(
 
 
 @pytest.mark.parametrize(
-    ("more", "excess", "high"), [(4.0, 1.0, "1 ms"), (4.1, 1.0, None), (6.0, 2.0, "1 ms")]
+    ("more", "excess", "high"), [(3.8, 1.0, "1 ms"), (3.9, 1.0, None), (5.8, 2.0, "1 ms")]
 )
 def test_a_value_that_only_its_prior_makes_less_likely_is_in_the_interval(
     more: float, excess: float, high: str | None
 ) -> None:
     """The results alone must exclude it: by 3.84, or more if no candidate fits them well."""
     space = SearchSpace((LINK,), (Choice("flash.delay_limit", (None, "1 ms"), (0.25, 4.0)),))
-    costs = ((None, 10.25), ("1 ms", 10.25 + 3.75 + more - 0.2))
+    costs = ((None, 10.0 + 0.25), ("1 ms", 10.0 + more + 4.0))
     one, other = (
         Solution((value,), np.zeros(1), np.full(1, 0.01), cost, excess) for value, cost in costs
     )

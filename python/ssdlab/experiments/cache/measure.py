@@ -61,7 +61,7 @@ SIZE_MIN: Final = 16 * MIB
 REST_MAX_S: Final = 1024.0
 QUICK_REST_MAX_S: Final = 16.0
 _LEAST: Final = RAMP * BLOCK
-"""A drop before this is the ramp of the queue."""
+"""Bytes: a drop before this is the ramp of the queue."""
 REWRITE_FACTOR: Final = 1.4
 """Later passes write this multiple of the bytes before the first drop, to see it again."""
 FLUSH_WAIT_S: Final = 50e-6
