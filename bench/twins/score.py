@@ -40,6 +40,7 @@ from ssdlab.experiments.split import analysis as split_analysis
 from ssdlab.experiments.split import measure as split
 from ssdlab.experiments.steady import analysis as steady_analysis
 from ssdlab.experiments.steady import measure as steady
+from ssdlab.experiments.steady.plan import SETTLE_S
 from ssdlab.experiments.stripe import analysis as stripe_analysis
 from ssdlab.experiments.stripe import measure as stripe
 from ssdlab.experiments.trim import measure_twin as trim
@@ -53,7 +54,6 @@ from ssdlab.target import Directory
 EXACT, UNDETERMINED, WRONG = "exact", "undetermined", "wrong"
 TOLERANCE: Final = 0.10
 MISSES_TOLERANCE: Final = 5.0
-SETTLE_S: Final = 3.0
 OLD_S: Final = 600.0
 RATE_LEAST: Final = 1.0
 PROBABILITY_LEAST: Final = 0.001
@@ -121,9 +121,9 @@ def score_stripe(drive: RandomDrive) -> dict[str, Score]:
 
 
 def _steady(drive: RandomDrive, region: int, capacity: int) -> dict[str, Score]:
-    plan = steady.Plan(region=region, drive=capacity, settle_s=SETTLE_S, seed=drive.seed)
+    plan = steady.Plan(region=region, drive=capacity, seed=drive.seed)
     conclusion = run(drive, steady, steady_analysis, plan)
-    long = steady.Plan(region=region, drive=capacity, settle_s=SETTLE_S, drive_writes=_passes(plan))
+    long = replace(plan, seed=drive.seed + 1, drive_writes=_passes(plan))
     truth = run(drive, steady, steady_analysis, long).findings
     findings = conclusion.findings
     rate = truth["iops"].value

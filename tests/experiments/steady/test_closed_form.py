@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gauged_drive import REGION, drive, garbage_of_an_eighth
+from gauged_drive import REGION, SURE, drive, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
 from ssdlab.experiments.steady import closed_form
@@ -297,3 +297,22 @@ def test_of_two_estimates_that_cannot_both_be_right_the_surer_one_is_kept(
     for each in found:
         assert each.bracket is not None or "but the cost of writes shows" in each.why
     assert reconcile(gauged, hidden, _known(WAF)) == (hidden, _known(WAF))
+
+
+@pytest.mark.parametrize(
+    ("by_costs", "by_cycle", "is_kept"),
+    [((8.0, 11.0), 10.0, True), ((8.0, 9.0), 10.0, False), (None, 10.0, False)],
+)
+def test_waf_that_two_ways_show_outweighs_the_hidden_flash(
+    by_costs: tuple[float, float] | None,
+    by_cycle: float,
+    is_kept: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bounds = None if by_costs is None else Bracket(10.0, *by_costs)
+    monkeypatch.setattr(closed_form, "waf_by_costs", lambda _gauged: bounds)
+    _see(monkeypatch, SURE)
+    gauged = drive(garbage=STEPS, steady=7.5 / 7.5 / by_cycle)
+    hidden, waf = reconcile(gauged, _hidden(), _known(3 * WAF))
+    assert hidden.bracket is None
+    assert (waf.bracket is not None) is is_kept

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from gauged_drive import drop
 
 from ssdlab.analysis.evidence import Evidence
+from ssdlab.experiments.steady import gauged
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.stats.steady import Progress
 
@@ -109,16 +111,53 @@ def test_the_cache_is_what_held_most_of_the_fill_and_not_a_buffer_that_seemed_sm
     assert gauged.cache == pytest.approx(70 * MIB, rel=0.05)
 
 
-@pytest.mark.parametrize(("shows_no_cache", "may_hide"), [(False, True), (True, False)])
+@pytest.mark.parametrize(
+    ("is_seen", "large", "may_hide"),
+    [(None, 90.0, False), (None, 70.0, True), (False, 70.0, False), (True, 90.0, True)],
+)
 def test_behind_a_slow_link_reads_may_show_that_there_is_no_cache(
-    shows_no_cache: bool, may_hide: bool, monkeypatch: pytest.MonkeyPatch
+    is_seen: bool | None, large: float, may_hide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = {"cache": 0.0, "is_direct_limited": True, "is_rested": True}
-    for name, value in {**values, "fall": None, "large_fall": None}.items():
+    """Large writes without a rest may use up the hidden flash earlier than the rounds."""
+    values = {"cache": 0.0, "is_direct_limited": True, "is_rested": False, "unit": 1}
+    for name, value in {**values, "fall": drop(100.0), "large_fall": drop(large)}.items():
         monkeypatch.setattr(Gauged, name, value)
-    monkeypatch.setattr(Gauged, "shows_no_cache", shows_no_cache)
+    monkeypatch.setattr(Gauged, "rested_writes_cache", is_seen)
     gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
     assert gauged.may_hide_cache is may_hide
+
+
+@pytest.mark.parametrize(
+    ("requests", "rate"),
+    [
+        ([20, 20, 20, 20], 100.0),  # 20 MiB in 0.2 s
+        ([1, 2, 1, 2, 1, 1, 1], 6.25),  # a small buffer: 5 MiB in 0.8 s
+        ([1, 1, 1, 1], 3.75),  # none
+    ],
+)
+def test_the_burst_shows_what_the_link_takes_until_a_buffer_is_full(
+    requests: list[int], rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = {"step": 0, "block_bytes": MIB, "job": '{"interval_us": 200000}'}
+    amounts = np.array(requests, float) * MIB
+    columns = np.full(len(requests), 0.2), amounts
+    monkeypatch.setattr(gauged, "intervals", lambda _evidence, _step: columns)
+    monkeypatch.setattr(Gauged, "_steps", lambda _self, _case: [step])
+    found = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)._burst
+    assert found == pytest.approx(rate * MIB, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("is_limited", "buffer", "unseen"),
+    [(True, 127 << 10, 64 * MIB), (True, 128 << 10, 0), (False, 0, 0)],
+)
+def test_the_first_requests_of_a_slow_link_are_no_buffer(
+    is_limited: bool, buffer: int, unseen: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Gauged, "buffer", float(buffer))
+    monkeypatch.setattr(Gauged, "is_direct_limited", is_limited)
+    found = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
+    assert found.unseen_buffer == unseen
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,28 @@ def test_the_cost_after_a_fall_shows_that_collection_began_there(
 
 
 @pytest.mark.parametrize(
+    ("own", "hidden_bytes"),
+    [
+        (False, (200.0, 198.0, 1.15 * 202.0)),
+        (None, (200.0, 158.0, 1.15 * 202.0)),
+        (True, (170.0, 158.0, 1.15 * 182.0)),
+    ],
+)
+def test_a_cache_that_may_have_flash_of_its_own_may_have_taken_what_precedes_the_fall(
+    own: bool | None, hidden_bytes: tuple[float, float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = {"cache": 30.0, "cached": Bracket(30.0, 20.0, 40.0), "has_own_flash": own}
+    cost = 1 / waf_from_alpha(1.18)
+    gauges = {"unit": 1, "fall": drop(200.0), "buffer": 0.0, "steady": cost}
+    monkeypatch.setattr(hidden, "cycles", lambda *_args, **_options: [SURE])
+    found = hidden._hidden_by_cycle(drive(**gauges, **cache))
+    assert found is not None
+    assert found.bracket == pytest.approx(hidden_bytes)
+    unseen = drive(**gauges, rested_writes_cache=True)
+    assert hidden._hidden_by_cycle(unseen) is None
+
+
+@pytest.mark.parametrize(
     ("values", "is_known"),
     [
         ({}, True),

@@ -102,20 +102,43 @@ def test_pages_that_dies_keep_after_a_read_are_not_a_cache(
     assert _gauged(monkeypatch, cases).writes_cache is expected
 
 
+KEPT = (44.0,) * 10
+
+
 @pytest.mark.parametrize(
-    ("rested", "anywhere", "is_shown"),
+    ("recent", "expected"),
     [
-        (TLC, TLC, True),
-        ((*SLC[:4], *TLC), TLC, False),  # the cache holds less than was written
-        (BUFFER, TLC, False),  # it may hide a cache
-        (TLC, tuple(2 * each for each in TLC), False),  # look-ups do, too
-        (None, TLC, False),  # an earlier version
+        ((*KEPT, *TLC), False),
+        ((*KEPT, *SLC[:1], *TLC), False),
+        ((*KEPT, *SLC[:3], *TLC), True),
+        ((*KEPT, *KEPT), None),  # no read shows where the data is
+    ],
+)
+def test_reads_as_fast_as_those_of_kept_pages_are_not_from_a_cache(
+    recent: tuple[float, ...], expected: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of these, more are kept than of old data: they are in fewer dies."""
+    old = (*KEPT[:1], *TLC, *TLC)
+    cases = {"unmapped": BUFFER, "recent": recent, "near": TLC, "anywhere": TLC, "old": old}
+    assert _gauged(monkeypatch, cases).writes_cache is expected
+
+
+@pytest.mark.parametrize(
+    ("rested", "anywhere", "expected"),
+    [
+        (TLC, TLC, False),
+        ((*SLC[:4], *TLC), TLC, True),  # the cache holds less than was written
+        (BUFFER, TLC, None),  # it may hide a cache
+        (TLC, tuple(2 * each for each in TLC), None),  # look-ups do, too
+        (TLC, (*54 * TLC, *36 * (220.0,)), False),  # 6 % of them
+        ((*SLC[:4], *TLC), tuple(2 * each for each in TLC), True),
+        (None, TLC, None),  # an earlier version
     ],
 )
 def test_writes_of_a_rested_drive_that_are_read_like_older_data_went_to_no_cache(
     rested: tuple[float, ...] | None,
     anywhere: tuple[float, ...],
-    is_shown: bool,
+    expected: bool | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     cases = {"unmapped": BUFFER, "near": TLC, "anywhere": anywhere, "rested": rested or ()}
@@ -124,11 +147,11 @@ def test_writes_of_a_rested_drive_that_are_read_like_older_data_went_to_no_cache
     monkeypatch.setattr(Evidence, "steps", lambda _evidence, _kind: steps)
     monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
     gauged = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
-    assert gauged.shows_no_cache is is_shown
+    assert gauged.rested_writes_cache is expected
     for step in steps:
         step["bytes"] = 60
     interrupted = Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0)
-    assert not interrupted.shows_no_cache
+    assert interrupted.rested_writes_cache is None
 
 
 def test_trimmed_blocks_whose_map_is_loaded_first_do_not_hide_a_cache(

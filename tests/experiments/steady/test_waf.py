@@ -389,27 +389,33 @@ def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPa
     assert declining.bracket is None
     assert "the rate changed" in declining.why
     for direct, is_known in ((0.8, False), (0.95, True), (1.45, True), (1.7, False)):
-        shown = _found(monkeypatch, FLAT, direct=direct, **random)
+        shown = _found(monkeypatch, FLAT, direct=direct, erased=direct, **random)
         assert (shown.bracket is not None) is is_known
         assert is_known or "costs more or less" in shown.why
         for other in ({"unit": 4}, {"cache": 9.0}, {"may_borrow": True}):
-            assert _found(monkeypatch, FLAT, direct=direct, **random | other).bracket is not None
+            cost = {"direct": direct, "erased": direct}
+            assert _found(monkeypatch, FLAT, **cost, **random | other).bracket is not None
+    collected = {"direct": 0.8, "erased": 1.0, **random}  # also by the large writes
+    assert _found(monkeypatch, FLAT, **collected).bracket is not None
+    for values, is_known in (({}, True), ({"cache": 9.0}, False), ({"direct": 0.8}, False)):
+        early = _found(
+            monkeypatch, **{"erased": values.get("direct", 1.0)} | random | values
+        )  # before 4 % of the region: no cycle
+        assert (early.bracket is not None) is is_known
     little = _found(monkeypatch, FLAT, garbage=AT_RANDOM, hidden=_hidden(0.029))
     assert little.bracket is None
     assert "little flash is hidden" in little.why
 
 
-def test_behind_a_slow_link_victims_at_random_show_waf_if_buffer_and_cache_are_seen(
+def test_behind_a_slow_link_victims_at_random_show_waf_if_no_cache_takes_the_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen = float(128 << 10)
-    hidden = Estimate(Bracket(*(share * 100 * seen for share in (0.25, 0.25, 0.26))), "")
-    link = {"garbage": AT_RANDOM, "is_direct_limited": True, "region": 100 * seen, "hidden": hidden}
-    assert _found(monkeypatch, FLAT, buffer=seen, **link).bracket is not None
-    for values in ({"buffer": 0.9 * seen}, {"buffer": seen, "writes_cache": None}):
-        found = _found(monkeypatch, FLAT, **values, **link)
-        assert found.bracket is None
-        assert "the link hides" in found.why
+    hidden = Estimate(Bracket(250.0, 250.0, 260.0), "")
+    link = {"garbage": AT_RANDOM, "is_direct_limited": True, "hidden": hidden}
+    assert _found(monkeypatch, FLAT, **link).bracket is not None
+    found = _found(monkeypatch, FLAT, writes_cache=None, **link)
+    assert found.bracket is None
+    assert "the link may hide" in found.why
 
 
 def test_the_reported_bounds_are_two_percent_wider_but_not_below_one() -> None:

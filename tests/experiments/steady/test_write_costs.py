@@ -8,6 +8,7 @@ import pytest
 from gauged_drive import drive, drop, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.experiments.steady.garbage import AT_RANDOM
 from ssdlab.experiments.steady.write_costs import waf_by_costs
 from ssdlab.stats.steady import Progress
 
@@ -111,6 +112,30 @@ def test_what_writes_cost_before_collection_shows_what_a_map_adds(limited: bool)
     assert waf_by_costs(_drive(5.0, fall=drop(2.0), **map_values)) is not None
     early = waf_by_costs(_drive(5.0, fall=drop(1.7), **map_values))
     assert early is None, "the buffer took the writes before the fall"
+
+
+def test_a_cache_before_collection_hides_what_a_map_adds_but_not_how_much_at_most() -> None:
+    """These writes cost half a program in the cache, and look-ups of 2."""
+    garbage = garbage_of_an_eighth(rate=1 / 8)
+    cached: dict[str, Any] = {
+        "writes_cache": True,
+        "misses_map": True,
+        "cost_before_collection": 2.5,
+    }
+    found = _bounds(40.0, relocated=0.0, others=2.0, garbage=garbage, **cached)
+    assert found.low == pytest.approx((40.0 + 2.0 - 2.5) / 1.05 + 0.8, rel=0.03)
+    assert found.high == pytest.approx(1.07 * 42.0 + 1.0, rel=0.03)
+    early = _drive(40.0, others=2.0, garbage=garbage, fall=drop(1.7), **cached)
+    assert waf_by_costs(early) is None
+
+
+def test_large_writes_may_relocate_data_if_victims_are_chosen_at_random() -> None:
+    """A drive that is not in steady state then shows what a program costs."""
+    slow: dict[str, Any] = {"direct": 0.7, "erased": 1.0, "relocated": 0.0}
+    found, other = (_bounds(12.0, **slow, garbage=name) for name in (AT_RANDOM, "not measured"))
+    assert found.high == pytest.approx(1.07 * 12.0)
+    assert other.high == pytest.approx(1.07 * 0.7 * 12.0)
+    assert found.low == other.low
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ from ssdlab.experiments.steady.garbage import (
     Garbage,
     late_rate,
 )
-from ssdlab.experiments.steady.gauged import Gauged
+from ssdlab.experiments.steady.gauged import BUFFER_LEAST, Gauged
 from ssdlab.experiments.steady.victims_at_random import waf_at_random
-from ssdlab.experiments.steady.write_costs import BUFFER_LEAST, CACHED, is_clear
+from ssdlab.experiments.steady.write_costs import CACHED, is_clear, waf_by_costs
 from ssdlab.units import format_size
 
 _FROM_ALL: Final = (0.93, 1.06)
@@ -119,10 +119,18 @@ def reconcile(gauged: Gauged, hidden: Estimate, waf: Estimate) -> tuple[Estimate
     if not (why := contradiction(gauged, hidden, waf)):
         return hidden, waf
     unknown = Estimate(None, why)
-    if is_clear(gauged):
+    if is_clear(gauged) or _is_by_two(gauged):
         return unknown, waf
     is_by_garbage = gauged.misses_map and isinstance(gauged.garbage, Garbage)
     return (hidden if is_by_garbage else unknown), unknown
+
+
+def _is_by_two(gauged: Gauged) -> bool:
+    """Whether programs and reads, and the first cycle of collection, show the same WAF."""
+    costs = waf_by_costs(gauged)
+    if costs is None:
+        return False
+    return any(costs.low < each.high and each.low < costs.high for each in _by_cycles(gauged))
 
 
 def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Estimate | None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
+
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.analysis.write_rounds import intervals, progress
@@ -29,6 +31,7 @@ from ssdlab.experiments.steady.single_reads import (
     SLOWEST,
     SingleReads,
     StridedReads,
+    is_in_cache,
     single_reads,
 )
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
@@ -42,18 +45,16 @@ and does not show what the flash does."""
 _PLAIN: Final = 1.4
 """Writes at random / large ones in cost, if the unit is not larger: a map costs something, and a
 small superblock of large blocks is emptier when it is collected."""
+BUFFER_LEAST: Final = 128 * KIB
+"""Bytes that a write buffer behind a slow link must take to be seen: less may be just the first two
+large writes."""
 _BUFFER_UNSEEN: Final = 64 * MIB
 """What a buffer may hold of the writes of a link that never fills it."""
-_IN_CACHE: Final = 0.98  # latency of reads in an SLC cache / of fast ones elsewhere, at most
 _SOME: Final = 0.05  # of the reads
-_MORE: Final = 2.0  # share of fast reads of recent data / of old data, at least
 _ALIKE: Final = 1.5  # slow / fast reads whose map is in memory, at most
 _CERTAIN: Final = 2.0  # standard deviations
 _FAST: Final = 0.1
 _SLOW: Final = 0.9
-_UNIFORM: Final = 1.02  # slow / fast, at most
-_KEPT: Final = 0.6  # latency of reads of pages that dies keep / of others, at most
-_NO_FLASH: Final = 1.05  # latency of reads from flash / of trimmed blocks, at least
 _BEFORE: Final = (0.5, 0.75, 0.9)  # of the rounds before they collect: begin at least, most; end
 _FULL: Final = 1.2  # written when the buffer is full / its size, at most
 _LATE: Final = (0.75, 1.0)  # of the large writes: where their rate is compared with the rounds
@@ -110,7 +111,8 @@ class Gauged:
     @property
     def unseen_buffer(self) -> float:
         """Bytes that the buffer may take in addition, as a slow link never fills it."""
-        return _BUFFER_UNSEEN if self.is_direct_limited and not self.buffer else 0.0
+        is_unseen = self.is_direct_limited and self.buffer < BUFFER_LEAST
+        return _BUFFER_UNSEEN if is_unseen else 0.0
 
     @cached_property
     def held(self) -> float:
@@ -141,12 +143,14 @@ class Gauged:
     def _burst(self) -> float:
         """The rate at which the empty buffer takes large writes, at least.
 
-        A small one is full within the first interval; a request may have begun before it.
+        It is the highest mean rate up to the end of an interval, without a request that may have
+        begun before the first one.
         """
         (step,) = self._steps("burst")
         seconds, amounts = intervals(self.evidence, step)
         width = 1e-6 * json.loads(step["job"])["interval_us"]
-        return float((amounts[0] - step["block_bytes"]) / min(width, seconds[0]))
+        taken = np.cumsum(amounts) - step["block_bytes"]
+        return float(np.max(taken / (np.cumsum(seconds) - max(0.0, seconds[0] - width))))
 
     @cached_property
     def fastest(self) -> float:
@@ -300,52 +304,24 @@ class Gauged:
         return self._is_in_cache("recent")
 
     @cached_property
-    def shows_no_cache(self) -> bool:
-        """Whether reads show that no SLC cache took the writes of a rested drive.
+    def rested_writes_cache(self) -> bool | None:
+        """Whether an SLC cache took the writes of a rested drive; None if reads do not show it.
 
-        Reads that first load a part of the map do not: they are slower than those near each other.
+        If more than a tenth of the reads first load a part of the map, reads from other flash are
+        as slow as those from a cache.
         """
         found = self._steps("rested read")
         if not found or found[0]["bytes"] < json.loads(found[0]["job"])["amount_bytes"]:
-            return False  # an earlier version, or interrupted
-        return not self.misses_map and self._is_in_cache("rested") is False
+            return None  # an earlier version, or interrupted
+        in_cache, misses = self._is_in_cache("rested"), self.map_misses
+        return in_cache if in_cache or (misses and misses.high < _FAST) else None
 
     def _is_in_cache(self, case: str) -> bool | None:
-        """Whether data is in an SLC cache that was just written and flushed; None if unclear.
-
-        It is if some of it is read faster than older data, but not as fast as trimmed blocks, which
-        take no time in flash: a drive that ignores a flush still has it in its buffer. If all of it
-        is read at the same speed, unlike older data, it may be in a cache whose reads are slow.
-        A die may also keep a page that was just read: then old data is read fast, too, if the reads
-        are as near to each other.
-        """
+        """Whether data is in an SLC cache that was just written; None if unclear."""
         unmapped, recent, near = map(self._single_reads, ("unmapped", case, "near"))
-        without_flash = _NO_FLASH * unmapped.quantile(_FAST if self.misses_map else _SLOW)
-        fast, slow = near.quantile(_FAST), near.quantile(_SLOW)
-        share = recent.share_between(without_flash, _IN_CACHE * fast)
-        kept = self._kept_share(without_flash, _IN_CACHE * fast)
-        if share > _SOME:
-            return True if share > _SOME + _MORE * kept else None
-        is_uniform = recent.quantile(_SLOW) < _UNIFORM * recent.quantile(_FAST)
-        is_unclear = (is_uniform and slow > _UNIFORM * fast) or self._is_kept(recent)
-        return None if is_unclear or recent.quantile(0.5) <= without_flash else False
-
-    def _is_kept(self, recent: SingleReads) -> bool:
-        """Whether most of these pages are still in the dies, as those of old data are.
-
-        Then their reads do not show whether the pages are in a cache.
-        """
-        if not self._steps("old read"):
-            return False
-        kept = self._single_reads("old").quantile(0.5)
-        is_fast = kept < _KEPT * self._single_reads("near").quantile(0.5)
-        return is_fast and recent.quantile(0.5) < _UNIFORM * kept
-
-    def _kept_share(self, low: float, high: float) -> float:
-        """Of reads near each other in old data, the share with a latency between these (in ns)."""
-        if not self._steps("old read"):
-            return 0.0
-        return self._single_reads("old").share_between(low, high)
+        without_flash = unmapped.quantile(_FAST if self.misses_map else _SLOW)
+        old = self._single_reads("old") if self._steps("old read") else None
+        return is_in_cache(recent, near, old, without_flash)
 
     @property
     def may_write_cache(self) -> bool:
@@ -434,9 +410,11 @@ class Gauged:
         The link may be slower than cache and flash. If it limits both, only large writes without a
         rest show a cache: it is still full, so that they use up the hidden flash earlier.
         """
-        fall, rounds = self.large_fall, self.fall
-        if self.cache or self.shows_no_cache:
+        fall, rounds, is_seen = self.large_fall, self.fall, self.rested_writes_cache
+        if self.cache or is_seen is False:
             return False
+        if is_seen:
+            return True
         if self.is_direct_limited or not self.is_rested:
             is_same = fall and rounds and same(fall.at, (self.unit or 1) * rounds.at)
             return self.is_rested or not is_same

@@ -25,7 +25,7 @@ from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_rounds import intervals, joined
 from ssdlab.device import Job, Outcome, Strided
 from ssdlab.experiments.steady.garbage import STREAMS
-from ssdlab.experiments.steady.gauged import LIMITED, Gauged
+from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.plan import (
     BLOCK,
     BLOCK_MAX,
@@ -38,9 +38,9 @@ from ssdlab.experiments.steady.plan import (
     Plan,
     interval_us,
 )
-from ssdlab.experiments.steady.rates import FACTORS, fastest_of, settled
+from ssdlab.experiments.steady.rates import FACTORS
 from ssdlab.runner.session import RunSession, Step
-from ssdlab.stats.steady import Progress, Verdict
+from ssdlab.stats.steady import Verdict
 from ssdlab.units import format_size
 
 READ_DEPTH: Final = 256
@@ -62,10 +62,10 @@ _RATE: Final = 2e9  # bytes per second: about that of a fast drive
 _FILL_RATE: Final = 10e9  # bytes per second: faster than any fill, so that its intervals are enough
 
 
-def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, rounds: Verdict) -> None:
+def measure_gauges(session: RunSession, plan: Plan, rounds: Verdict) -> None:
     """Runs the gauges on a region in steady state that can be trimmed.
 
-    `fresh` is its first fill, `rounds` the verdict on its rounds.
+    `rounds` is the verdict on its rounds.
     """
     large = max(LARGE_BLOCK, plan.block)
     recent = _job(plan, "recent", plan.block, pattern="sequential")
@@ -77,24 +77,20 @@ def measure_gauges(session: RunSession, plan: Plan, fresh: Outcome, rounds: Verd
     _single_reads(session, plan, "near", plan.region // 2 // BLOCK_MAX * BLOCK_MAX, _NEAR)
     _single_reads(session, plan, "anywhere", 0, plan.region, _MAP_READS)
     _strided_reads(session, plan)
-    burst = _run(
-        session,
-        "burst",
-        "large writes after a flush",
-        _job(plan, "burst", large, interval_us=_FINE_US),
-    )
+    burst = _job(plan, "burst", large, interval_us=_FINE_US)
+    _run(session, "burst", "large writes after a flush", burst)
     trim(session, plan, 0, "gauge")
     _single_reads(session, plan, "unmapped", 0, plan.region)
     ordered = _job(plan, "ordered", plan.block, pattern="sequential")
     _run(session, "ordered", "writes in order on trimmed flash", ordered, plan.settle_s)
     trim(session, plan, 0, "gauge")
-    filled = _run(session, "fill", "large writes in order", fill(plan, 0.0))
-    is_limited = _is_limited(filled, fresh, burst)
+    _run(session, "fill", "large writes in order", fill(plan, 0.0))
+    is_limited = _gauged(session, plan, rounds).is_direct_limited
     _reads(session, plan, "read", 0.0 if is_limited else plan.settle_s)
     _single_reads(session, plan, "old", plan.region // 2, recent.amount_bytes)
     session.target.check_uncached()
     _run(session, "large", "large writes at random", _job(plan, "large", large))
-    _collect_known(session, plan, _unit(session, plan, rounds) or _UNIT_MOST)
+    _collect_known(session, plan, _gauged(session, plan, rounds).unit or _UNIT_MOST)
     if is_limited and plan.block == BLOCK:
         _read_back(session, plan)
 
@@ -108,14 +104,13 @@ def measure_larger(session: RunSession, plan: Plan) -> None:
             session.run(Step("gauge", label, "random", case=case), _job(plan, case, block))
 
 
-def _unit(session: RunSession, plan: Plan, rounds: Verdict) -> int | None:
-    """Blocks in a mapping unit, by all gauges so far; None if they do not show it."""
-    if rounds.mean is None:
-        return None
+def _gauged(session: RunSession, plan: Plan, rounds: Verdict) -> Gauged:
+    """What all gauges so far show."""
     tables, parameters = session.recording.tables(), plan.parameters()
     evidence = Evidence(tables, parameters, virtual=session.target.is_virtual)
     curve = joined([intervals(evidence, step) for step in evidence.steps("round")])
-    return Gauged(evidence, plan.region, curve, rounds.mean).unit
+    assert rounds.mean is not None, "there are at least five rounds"
+    return Gauged(evidence, plan.region, curve, rounds.mean)
 
 
 def _collect_known(session: RunSession, plan: Plan, units: int) -> None:
@@ -215,12 +210,6 @@ def _job(plan: Plan, case: str, block: int, **changes: Any) -> Job:
         interval_us=interval_us(plan.gauge_bytes[case] / _RATE),
     )
     return msgspec.structs.replace(job, **changes)
-
-
-def _is_limited(filled: Outcome, *others: Outcome) -> bool:
-    """Whether the link or the host may limit large writes in order."""
-    curve, *rest = (Progress(*outcome.columns()) for outcome in (filled, *others))
-    return settled(curve) > LIMITED * max(fastest_of(each) for each in (curve, *rest))
 
 
 def _run(session: RunSession, case: str, label: str, job: Job, rest_s: float = 0.0) -> Outcome:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ssdlab.analysis.write_amplification import BY_POLICY, Bracket, waf_from_alpha
-from ssdlab.experiments.steady.estimate import WIDEST, Estimate
+from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between
 from ssdlab.experiments.steady.first_cycle import SURE, Cycle, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
@@ -25,6 +25,8 @@ from ssdlab.units import format_size
 MIB: Final = 1 << 20
 _RESERVE_BORROWED: Final = 1.4
 """`RESERVE`, if an SLC cache borrows free superblocks, of which collection keeps more."""
+_BUFFERED: Final = 1.4
+"""What a buffer holds / what the burst showed, at most: it may not have been empty before."""
 _HIDDEN_MOST: Final = 1.0  # hidden / visible flash
 _FOLDED: Final = 0.4
 """Folding an SLC cache of two bits per cell halves the rate of direct writes, at most."""
@@ -103,16 +105,28 @@ def _hidden_by_cycle(gauged: Gauged) -> Estimate | None:
     fall, unit = gauged.fall, gauged.unit
     if fall is None or unit is None or not gauged.has_single_reads or gauged.is_steady_limited:
         return None
+    if gauged.rested_writes_cache and not gauged.cache:
+        return None
+    if gauged.borrows and unit * fall.at < gauged.cache:
+        return None
     if gauged.garbage in {AT_RANDOM, FROM_FEW} and gauged.may_hide_borrowed:
         return None
-    low = unit * fall.low - gauged.buffer - gauged.unseen_buffer
-    value, high = (unit * at - gauged.buffer for at in (fall.at, fall.high))
-    taken = Bracket(value, low, high)
+    cached = _in_own_flash(gauged)
+    low = unit * fall.low - _most_buffered(gauged) - cached.high
+    value = unit * fall.at - gauged.buffer - cached.value
+    taken = Bracket(value, low, unit * fall.high - gauged.buffer - cached.low)
     if low <= 0 or not _agrees(gauged, cycles(gauged, by_fall=True), taken):
         return None
     why = _fell("after the fill", fall.before, fall.after)
     found = _estimate(taken, Bracket(0, 0, 0), RESERVE, why)
     return found if found.bracket else None
+
+
+def _in_own_flash(gauged: Gauged) -> Bracket:
+    """Bytes before the fall of the rate that an SLC cache has taken, whose flash is not hidden."""
+    if not gauged.cache or gauged.has_own_flash is False:
+        return Bracket(0, 0, 0)
+    return gauged.cached if gauged.has_own_flash else Bracket(0, 0, gauged.cached.high)
 
 
 def _agrees(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:
@@ -173,8 +187,13 @@ def _hidden_by_fall(gauged: Gauged) -> Estimate:
     is_full = _is_full(gauged, fall)
     least = 0.0 if gauged.is_direct_limited or is_full else gauged.buffer
     value = gauged.buffer / 2 if is_full else gauged.buffer
-    taken = Bracket(value, least, gauged.buffer + gauged.unseen_buffer)
+    taken = Bracket(value, least, _most_buffered(gauged))
     return _estimate(clear, taken, reserve, why)
+
+
+def _most_buffered(gauged: Gauged) -> float:
+    """Bytes that the buffer may hold at the fall, in whole mapping units."""
+    return max(_BUFFERED, gauged.unit or 1) * gauged.buffer + gauged.unseen_buffer
 
 
 def _is_full(gauged: Gauged, fall: RateDrop) -> bool:
@@ -193,7 +212,9 @@ def _fell(place: str, before: float, after: float) -> str:
 def _clear(gauged: Gauged, kink: Bracket, later: Bracket | None) -> Bracket | None:
     """The fall at which collection begins: that of the rounds, or that of large writes.
 
-    Large writes follow the rounds. If victims are chosen at random, they are collected early.
+    Large writes follow the rounds. If victims are chosen at random, they are collected early. If
+    neither rates nor reads show whether a cache takes the rounds, but not the large writes, which
+    follow without a rest, collection may begin at either.
     """
     assert gauged.fall is not None
     assert gauged.unit is not None
@@ -201,7 +222,10 @@ def _clear(gauged: Gauged, kink: Bracket, later: Bracket | None) -> Bracket | No
         is_other = later is not None and later.value > SAME * kink.value
         is_written = gauged.has_single_reads and gauged.writes_cache
         is_hidden = gauged.may_hide_cache or gauged.may_hide_borrowed or is_written
-        return None if is_other or is_hidden else kink
+        if is_other or is_hidden:
+            return None
+        may_be_cached = gauged.is_direct_limited and gauged.rested_writes_cache is None
+        return _either(kink, later) if later and may_be_cached else kink
     if gauged.has_own_flash is None:
         return None
     if later is not None and same(later.value, kink.value):
@@ -212,6 +236,10 @@ def _clear(gauged: Gauged, kink: Bracket, later: Bracket | None) -> Bracket | No
     # A cache that is folded costs less than that.
     is_collection = gauged.fall.after < _FOLDED * full and gauged.fall.before < SAME * full
     return kink if is_collection else None
+
+
+def _either(one: Bracket, other: Bracket) -> Bracket:
+    return between(min(one.low, other.low), max(one.high, other.high))
 
 
 def _estimate(at: Bracket, taken: Bracket, reserve: float, why: str) -> Estimate:

@@ -39,7 +39,7 @@ def measure(session: RunSession, plan: Plan) -> None:
             measure_larger(session, plan)
         session.flush(stage)
         if has_gauges:
-            measure_gauges(session, plan, filled, verdict)
+            measure_gauges(session, plan, verdict)
         session.expect({**session.forecast.remaining, "random": _remaining_bytes(plan, stage)})
 
 

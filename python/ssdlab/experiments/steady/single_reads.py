@@ -15,6 +15,17 @@ from ssdlab.stats.quantile import quantile
 
 MISSES: Final = 1.07  # latency of reads that load a part of the map / of others, at least
 SLOWEST: Final = 0.98
+_FAST: Final = 0.1
+_SLOW: Final = 0.9
+_SOME: Final = 0.05  # of the reads
+_MORE: Final = 2.0  # share of fast reads of recent data / of old data, at least
+_IN_CACHE: Final = 0.98  # latency of reads in an SLC cache / of fast ones elsewhere, at most
+_UNIFORM: Final = 1.02  # slow / fast, at most
+_KEPT: Final = 0.6  # latency of reads of pages that dies keep / of others, at most
+_NO_FLASH: Final = 1.05  # latency of reads from flash / of trimmed blocks, at least
+_REGISTER: Final = 0.2
+"""Time of reads of pages that dies keep / of others from flash, at most, both above that of trimmed
+blocks. No cell is read that fast."""
 
 
 @dataclass(frozen=True)
@@ -58,3 +69,42 @@ def single_reads(evidence: Evidence, step: int) -> SingleReads:
     rows = table.filter(pc.equal(table["step"], step)).sort_by("latency_ns")
     latencies, counts = (rows[name].to_numpy() for name in ("latency_ns", "count"))
     return SingleReads(latencies.astype(np.float64), counts.astype(np.int64))
+
+
+def is_in_cache(
+    recent: SingleReads, near: SingleReads, old: SingleReads | None, unmapped_ns: float
+) -> bool | None:
+    """Whether data is in an SLC cache that was just written and flushed; None if unclear.
+
+    It is if some of it is read faster than older data, `near` each other, but not as fast as
+    trimmed blocks (`unmapped_ns`), which take no time in flash: a drive that ignores a flush still
+    has it in its buffer. If all of it is read at the same speed, unlike older data, it may be in a
+    cache whose reads are slow. A die may also keep a page that was just read: then `old` data is
+    read fast, too, as its reads are as near to each other as those of recent data.
+    """
+    fast, slow = near.quantile(_FAST), near.quantile(_SLOW)
+    least, most = _NO_FLASH * unmapped_ns, _IN_CACHE * fast
+    kept = 0.0 if old is None else old.share_between(least, most)
+    if old is not None and kept:
+        kept_ns = old.quantile(kept / 2)
+        if kept_ns - unmapped_ns < _REGISTER * (near.quantile(0.5) - unmapped_ns):
+            least, kept = _NO_FLASH * kept_ns, 0.0
+            share = near.share_between(0.0, least)
+            most = _IN_CACHE * near.quantile(share + _FAST * (1 - share))
+    share = recent.share_between(least, most)
+    if share > _SOME:
+        return True if share > _SOME + _MORE * kept else None
+    is_uniform = recent.quantile(_SLOW) < _UNIFORM * recent.quantile(_FAST)
+    is_unclear = (is_uniform and slow > _UNIFORM * fast) or _is_kept(recent, near, old)
+    return None if is_unclear or recent.quantile(0.5) <= _NO_FLASH * unmapped_ns else False
+
+
+def _is_kept(recent: SingleReads, near: SingleReads, old: SingleReads | None) -> bool:
+    """Whether most of these pages are still in the dies, as those of old data are.
+
+    Then their reads do not show whether the pages are in a cache.
+    """
+    if old is None:
+        return False
+    kept = old.quantile(0.5)
+    return kept < _KEPT * near.quantile(0.5) and recent.quantile(0.5) < _UNIFORM * kept

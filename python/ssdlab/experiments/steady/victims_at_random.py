@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from ssdlab.analysis.write_amplification import Bracket
-from ssdlab.experiments.steady.estimate import Estimate, between
+from ssdlab.experiments.steady.estimate import Estimate
 from ssdlab.experiments.steady.first_cycle import Cycle
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.rates import same
-from ssdlab.experiments.steady.write_costs import BUFFER_LEAST, waf_by_costs
+from ssdlab.experiments.steady.write_costs import waf_by_costs
 
 RESERVE: Final = 1.15
 """Hidden flash / the part that is seen to take data, at most. Collection keeps some superblocks
 free."""
-_BY_LINK: Final = "victims are chosen at random, and the link hides a write buffer or an SLC cache"
+_BY_LINK: Final = "victims are chosen at random, and the link may hide an SLC cache"
 _OTHER_COST: Final = (
     "victims are chosen at random, but a steady write costs more or less than with the WAF by "
     "the hidden flash"
@@ -40,26 +40,28 @@ def waf_at_random(region: float, hidden: Bracket) -> Bracket:
 
     The blocks that collection keeps free for an SLC cache to borrow take no data.
     """
-    most, least = (
-        1 + region / size for size in (hidden.low, min(hidden.high, RESERVE * hidden.value))
+    most, likely, least = (
+        1 + region / size
+        for size in (hidden.low, hidden.value, min(hidden.high, RESERVE * hidden.value))
     )
-    return between(least / _SURE, most * _SURE)
+    return Bracket(math.sqrt(least * likely), least / _SURE, most * _SURE)
 
 
-def waf_by_hidden_at_random(gauged: Gauged, hidden: Bracket, flat: Sequence[Cycle]) -> Estimate:
+def waf_by_hidden_at_random(gauged: Gauged, hidden: Bracket, found: Sequence[Cycle]) -> Estimate:
     """WAF by this hidden flash, if the cost of writes is that of victims chosen at random.
 
-    `flat` are the cycles after the fall of the rate in which the cost does not change.
+    `found` are the cycles after the fall of the rate, in which the cost does not change. There are
+    none if collection begins so early that WAF then depends on a few superblocks.
     """
-    if _is_hidden_by_link(gauged):
+    if gauged.is_direct_limited and gauged.writes_cache is None:
         return Estimate(None, _BY_LINK)
-    if not flat:
+    if not any(each.is_flat for each in found) and (found or not _shows_cost(gauged)):
         return Estimate(None, "victims are chosen at random, but the rate changed after the fall")
     value, least, most = ((gauged.unit or 1) * waf for waf in waf_at_random(gauged.region, hidden))
     if _has_other_cost(gauged, value):
         return Estimate(None, _OTHER_COST)
     why = "victims are chosen at random: as many of their units are valid as of all flash"
-    return Estimate(between(least, most), why)
+    return Estimate(Bracket(value, least, most), why)
 
 
 def is_too_slow(gauged: Gauged, hidden: Bracket) -> bool:
@@ -68,18 +70,18 @@ def is_too_slow(gauged: Gauged, hidden: Bracket) -> bool:
     return gauged.direct / gauged.steady > most
 
 
+def _shows_cost(gauged: Gauged) -> bool:
+    """Whether the rate of large writes shows what the programs of a steady write cost."""
+    is_cached = gauged.cache or gauged.may_borrow
+    return gauged.unit == 1 and not (gauged.is_direct_limited or is_cached)
+
+
 def _has_other_cost(gauged: Gauged, waf: float) -> bool:
     """Whether a steady write does not cost what it does with this WAF, as far as the run shows."""
-    if gauged.is_direct_limited or gauged.unit != 1 or gauged.cache or gauged.may_borrow:
+    if not _shows_cost(gauged):
         return False
-    least, most = _COST
-    return not least * waf < gauged.direct / gauged.steady < most * waf
-
-
-def _is_hidden_by_link(gauged: Gauged) -> bool:
-    """Whether the link may hide a write buffer or an SLC cache, and with it where the rate fell."""
-    is_unclear = gauged.buffer < BUFFER_LEAST or gauged.writes_cache is None
-    return gauged.is_direct_limited and is_unclear
+    least, most = (factor * waf * gauged.steady for factor in _COST)
+    return not (least < max(gauged.direct, gauged.erased) and gauged.direct < most)
 
 
 def agrees_with_cost(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:

@@ -227,6 +227,5 @@ def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
         return Estimate(None, "victims are chosen at random, and the hidden flash is not known")
     if is_little(gauged, hidden.bracket):
         return Estimate(None, "victims are chosen at random, and little flash is hidden")
-    flat = [each for each in cycles(gauged, by_fall=True) if each.is_flat]
-    found = waf_by_hidden_at_random(gauged, hidden.bracket, flat)
+    found = waf_by_hidden_at_random(gauged, hidden.bracket, cycles(gauged, by_fall=True))
     return _with_cache(gauged, found.bracket, found.why) if found.bracket else found

@@ -3,7 +3,8 @@
 A write costs WAF programs, and at most a read for each unit that is not the host's. Large writes in
 order show what a program costs, if neither link nor buffer limits them; known garbage shows what
 both cost together. Random reads of single blocks show what a read costs, at most. So these bounds
-hold whatever the choice of victims.
+hold whatever the choice of victims. If victims are chosen at random, some of them are full even on
+trimmed flash, so that large writes may cost more than a program: then the first fill counts, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ssdlab.analysis.write_amplification import Bracket
-from ssdlab.experiments.steady.garbage import Garbage
+from ssdlab.experiments.steady.garbage import AT_RANDOM, Garbage
 from ssdlab.experiments.steady.gauged import LIMITED, Gauged
 from ssdlab.experiments.steady.rates import settled
 
@@ -24,9 +25,6 @@ _DIRECT: Final = (0.8, 1.02)
 _CLEAR: Final = 3.0
 """WAF of known garbage that decides alone: with less, newer superblocks are collected, too."""
 FIRST: Final = 5.0  # WAF of known garbage in the first part, at least
-BUFFER_LEAST: Final = 128 << 10
-"""Bytes that a write buffer behind a slow link must take to be seen: less may be just the first two
-large writes."""
 _SLOWEST_S: Final = 0.003  # of a program
 """A buffer that holds less than is written in that time may not keep all dies busy."""
 _SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
@@ -79,7 +77,7 @@ def _read_s(gauged: Gauged, misses: float) -> float:
 def _of_unit(gauged: Gauged, unit: int) -> Iterator[tuple[float, float]]:
     """The bounds for each pair of what a program and the read of a relocated unit may cost."""
     misses = gauged.map_misses
-    if misses is None or (gauged.misses_map and not shows_map(gauged)):
+    if misses is None or (gauged.misses_map and not _is_long(gauged)):
         return
     steady = 1 / gauged.steady
     read = _read_s(gauged, misses.value)
@@ -95,8 +93,13 @@ def _of_unit(gauged: Gauged, unit: int) -> Iterator[tuple[float, float]]:
 
 
 def _of_map(gauged: Gauged, program: float) -> tuple[float, float]:
-    """What look-ups in a map add to a write that takes this long to program."""
+    """What look-ups in a map add to a write that takes this long to program.
+
+    A cache may take less time than that to program.
+    """
     before = gauged.cost_before_collection
+    if not shows_map(gauged):
+        return 0.0, before
     most = max(0.0, before - program)
     is_free = before * gauged.fastest * LIMITED > 1  # neither link nor host limits them
     return (_FREE * most if is_free else 0.0), most
@@ -104,9 +107,14 @@ def _of_map(gauged: Gauged, program: float) -> tuple[float, float]:
 
 def shows_map(gauged: Gauged) -> bool:
     """Whether neither buffer nor cache took the writes before collection, so that they show it."""
+    is_seen = gauged.writes_cache is not None and not gauged.may_write_cache
+    return is_seen and _is_long(gauged)
+
+
+def _is_long(gauged: Gauged) -> bool:
+    """Whether the buffer was full for some time before collection."""
     buffer = (gauged.buffer + gauged.unseen_buffer) / min(gauged.units)
-    is_long = gauged.fall is not None and gauged.fall.at > _BUFFERS_OF_MAP * buffer
-    return is_long and gauged.writes_cache is not None and not gauged.may_write_cache
+    return gauged.fall is not None and gauged.fall.at > _BUFFERS_OF_MAP * buffer
 
 
 def _is_cached(gauged: Gauged) -> bool:
@@ -126,7 +134,9 @@ def _costs(gauged: Gauged, read: float) -> list[tuple[float, float]]:
         or gauged.buffer < gauged.direct * _SLOWEST_S
     )
     if not isinstance(garbage, Garbage):
-        return [(direct, 0.0), (direct, read)] if shows_program else []
+        is_slower = garbage == AT_RANDOM or gauged.borrows
+        programs = {direct, 1 / gauged.erased} if is_slower else {direct}
+        return [(each, at) for each in programs for at in (0.0, read)] if shows_program else []
     cost, waf = 1 / garbage.rate, garbage.waf
     least, most = (cost - (waf - 1) * read) / waf, cost / waf
     if not gauged.is_direct_limited:
