@@ -216,6 +216,9 @@ def test_victims_at_random_are_as_full_as_all_flash_if_costs_agree_and_are_flat(
     reserved = waf_at_random(REGION, Bracket(150.0, 150.0, 1.4 * 150.0))
     assert reserved.low == pytest.approx((1 + 1 / (1.15 * SHARE)) / 1.03), "1.4 is for a cache"
     assert reserved.high == pytest.approx(1.03 * waf)
+    wide = waf_at_random(REGION, Bracket(150.0, 100.0, 160.0))
+    assert wide.value == pytest.approx(((1 + 1000 / 150) * (1 + 1000 / 160)) ** 0.5)
+    assert (wide.low, wide.high) == pytest.approx(((1 + 1000 / 160) / 1.03, 1.03 * 11.0))
 
 
 def test_waf_by_costs_is_within_that_by_hidden_flash_if_both_overlap() -> None:
@@ -312,7 +315,11 @@ def test_waf_that_two_ways_show_outweighs_the_hidden_flash(
     bounds = None if by_costs is None else Bracket(10.0, *by_costs)
     monkeypatch.setattr(closed_form, "waf_by_costs", lambda _gauged: bounds)
     _see(monkeypatch, SURE)
-    gauged = drive(garbage=STEPS, steady=7.5 / 7.5 / by_cycle)
+    gauged = drive(garbage=STEPS, steady=1 / by_cycle)
     hidden, waf = reconcile(gauged, _hidden(), _known(3 * WAF))
     assert hidden.bracket is None
     assert (waf.bracket is not None) is is_kept
+    garbage = garbage_of_an_eighth(trimmed=0.25)
+    by_garbage = drive(garbage=garbage, misses_map=True, steady=gauged.steady)
+    kept, unknown = reconcile(by_garbage, _hidden(), _known(3 * WAF))
+    assert (kept.bracket is None, unknown.bracket is None) == (False, True)

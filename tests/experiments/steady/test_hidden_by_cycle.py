@@ -71,6 +71,18 @@ def test_a_cache_that_may_have_flash_of_its_own_may_have_taken_what_precedes_the
     assert hidden._hidden_by_cycle(unseen) is None
 
 
+@pytest.mark.parametrize(("cache", "is_known"), [(199.0, True), (201.0, False)])
+def test_a_fall_before_a_borrowed_cache_is_full_shows_no_hidden_flash(
+    cache: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache may have run out of flash, of which its data take several times their size."""
+    monkeypatch.setattr(hidden, "cycles", lambda *_args, **_options: [SURE])
+    borrowed = {"cache": cache, "borrows": True, "has_own_flash": False}
+    cost = {"steady": 1 / waf_from_alpha(1.2), "erased": 1.0}
+    found = hidden._hidden_by_cycle(drive(fall=drop(200.0), buffer=0.0, **cost, **borrowed))
+    assert (found is not None) is is_known
+
+
 @pytest.mark.parametrize(
     ("values", "is_known"),
     [

@@ -381,6 +381,9 @@ def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPa
     random = {"garbage": AT_RANDOM, "hidden": _hidden(0.25)}
     found = _bracket(monkeypatch, FLAT, **random)
     assert found.low < 5.0 < found.high < 1.5 * found.low
+    uncertain = Estimate(Bracket(250.0, 200.0, 260.0), "")
+    wide = _bracket(monkeypatch, FLAT, garbage=AT_RANDOM, hidden=uncertain)
+    assert wide.value == pytest.approx((5.0 * (1 + 1000 / 260)) ** 0.5)
     larger = _bracket(monkeypatch, FLAT, unit=4, **random)
     assert larger.value == pytest.approx(4 * found.value)
     unknown = _found(monkeypatch, FLAT, garbage=AT_RANDOM)

@@ -130,12 +130,13 @@ def test_a_cache_before_collection_hides_what_a_map_adds_but_not_how_much_at_mos
 
 
 def test_large_writes_may_relocate_data_if_victims_are_chosen_at_random() -> None:
-    """A drive that is not in steady state then shows what a program costs."""
+    """Then the fill of the new drive shows what a program costs at least."""
     slow: dict[str, Any] = {"direct": 0.7, "erased": 1.0, "relocated": 0.0}
     found, other = (_bounds(12.0, **slow, garbage=name) for name in (AT_RANDOM, "not measured"))
     assert found.high == pytest.approx(1.07 * 12.0)
     assert other.high == pytest.approx(1.07 * 0.7 * 12.0)
     assert found.low == other.low
+    assert _bounds(12.0, **slow, borrows=True) == found, "the cache is folded meanwhile"
 
 
 @pytest.mark.parametrize(

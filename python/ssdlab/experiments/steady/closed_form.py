@@ -119,9 +119,9 @@ def reconcile(gauged: Gauged, hidden: Estimate, waf: Estimate) -> tuple[Estimate
     if not (why := contradiction(gauged, hidden, waf)):
         return hidden, waf
     unknown = Estimate(None, why)
-    if is_clear(gauged) or _is_by_two(gauged):
-        return unknown, waf
     is_by_garbage = gauged.misses_map and isinstance(gauged.garbage, Garbage)
+    if is_clear(gauged) or (_is_by_two(gauged) and not is_by_garbage):
+        return unknown, waf
     return (hidden if is_by_garbage else unknown), unknown
 
 

@@ -89,8 +89,6 @@ def is_in_cache(
         kept_ns = old.quantile(kept / 2)
         if kept_ns - unmapped_ns < _REGISTER * (near.quantile(0.5) - unmapped_ns):
             least, kept = _NO_FLASH * kept_ns, 0.0
-            share = near.share_between(0.0, least)
-            most = _IN_CACHE * near.quantile(share + _FAST * (1 - share))
     share = recent.share_between(least, most)
     if share > _SOME:
         return True if share > _SOME + _MORE * kept else None
