@@ -34,7 +34,7 @@ def test_a_fall_within_what_the_write_buffer_holds_shows_no_hidden_flash() -> No
     assert estimate.bracket is None
     assert "the write buffer may hold as much" in estimate.why
     smaller = hidden_flash(drive(unit=4, buffer=80.0, fall=drop(100.0)))
-    assert "the write buffer" not in smaller.why
+    assert "too uncertain" in smaller.why, "the buffer may hold 1.4 times what is seen"
 
 
 def test_a_fall_to_a_rate_without_relocation_shows_no_hidden_flash() -> None:
@@ -72,11 +72,11 @@ def test_behind_a_slow_link_the_fall_counts_if_garbage_lowers_the_rate_late(
     trimmed: float, limited: bool, hidden: float
 ) -> None:
     garbage = garbage_of_an_eighth(trimmed=trimmed)
-    link = {"is_direct_limited": limited, "unseen_buffer": 0.0}
+    link = {"is_direct_limited": limited, "unseen_buffer": 0.0, "rested_writes_cache": False}
     gauges = {"garbage": garbage, "buffer": 1.0, **link}
     found = hidden_flash(drive(**gauges))
     assert found.bracket is not None
-    assert found.bracket.value == pytest.approx(hidden, rel=0.001)
+    assert found.bracket.value == hidden
     without_fall = hidden_flash(drive(fall=None, **gauges))
     assert without_fall.bracket is not None
     assert without_fall.bracket.value == 80.0

@@ -307,8 +307,8 @@ class Gauged:
     def rested_writes_cache(self) -> bool | None:
         """Whether an SLC cache took the writes of a rested drive; None if reads do not show it.
 
-        If more than a tenth of the reads first load a part of the map, reads from other flash are
-        as slow as those from a cache.
+        If more than a tenth of the reads first load a part of the map, those may all be of data in
+        a cache, so that a lack of fast reads shows nothing.
         """
         found = self._steps("rested read")
         if not found or found[0]["bytes"] < json.loads(found[0]["job"])["amount_bytes"]:

@@ -50,8 +50,8 @@ def waf_at_random(region: float, hidden: Bracket) -> Bracket:
 def waf_by_hidden_at_random(gauged: Gauged, hidden: Bracket, found: Sequence[Cycle]) -> Estimate:
     """WAF by this hidden flash, if the cost of writes is that of victims chosen at random.
 
-    `found` are the cycles after the fall of the rate, in which the cost does not change. There are
-    none if collection begins so early that WAF then depends on a few superblocks.
+    `found` are the cycles after the fall of the rate, of which one must have a constant cost. There
+    are none if collection begins so early that WAF then depends on a few superblocks.
     """
     if gauged.is_direct_limited and gauged.writes_cache is None:
         return Estimate(None, _BY_LINK)
