@@ -16,44 +16,6 @@ REGION = 1000.0
 
 
 @pytest.mark.parametrize(
-    ("by_size", "by_order", "unit"),
-    [(4, 4, 4), (4, None, 4), (None, 2, 2), (4, 2, None), (None, None, 8)],
-)
-def test_a_mapping_unit_counts_unless_the_gauges_contradict_each_other(
-    by_size: int | None, by_order: int | None, unit: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Gauged, "_unit_by_size", by_size)
-    monkeypatch.setattr(Gauged, "_unit_by_order", by_order)
-    monkeypatch.setattr(Gauged, "_likeliest_unit", 8)
-    assert Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0).unit == unit
-
-
-@pytest.mark.parametrize(
-    ("gains", "misses_map", "larger"),
-    [
-        ((1.1, 1.0), False, (False, False)),
-        ((2.0, 1.1), False, (True, False)),
-        ((2.0, 1.8), False, (True, True)),
-        ((2.0, 1.8), True, (False, False)),  # which makes all larger writes faster
-    ],
-)
-def test_random_writes_twice_as_large_and_as_fast_contradict_a_smaller_unit(
-    gains: tuple[float, float],
-    misses_map: bool,
-    larger: tuple[bool, bool],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rates = {"size 2": 10.0 * gains[0], "size 4": 10.0 * gains[0] * gains[1]}
-    curves = {case: Progress([1.0, 10.0], [20.0, 10 * rate]) for case, rate in rates.items()}
-    monkeypatch.setattr(Gauged, "curve", lambda _self, case: curves[case])
-    monkeypatch.setattr(Gauged, "misses_map", misses_map)
-    monkeypatch.setattr(Gauged, "has_single_reads", True)
-    monkeypatch.setattr(Gauged, "is_steady_limited", False)
-    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 10.0)
-    assert tuple(gauged._is_larger_by_size(unit) for unit in (1, 2)) == larger
-
-
-@pytest.mark.parametrize(
     ("buffer", "unit", "cost"),
     [(0.0, 1, 4.0), (60.0, 1, 5.0), (60.0, 2, 4.0), (99.0, 1, 8.0), (500.0, 1, 8.0)],
 )
@@ -161,19 +123,34 @@ def test_the_first_requests_of_a_slow_link_are_no_buffer(
 
 
 @pytest.mark.parametrize(
-    ("is_limited", "has_reads", "unit"),
-    [(False, True, 2), (True, True, None), (False, False, None)],
+    ("is_limited", "has_reads", "written", "block", "unit"),
+    [
+        (False, True, 10.0, 4, 2),
+        (True, True, 10.0, 4, None),
+        (False, False, 10.0, 4, None),
+        (False, True, 0.0, 4, None),
+        (False, True, 0.0, 128, None),
+        (False, True, 0.0, 256, 1),  # no part of a mapping unit
+    ],
 )
-def test_rates_that_the_link_may_limit_do_not_show_the_likeliest_unit(
-    is_limited: bool, has_reads: bool, unit: int | None, monkeypatch: pytest.MonkeyPatch
+def test_rates_that_the_link_may_limit_do_not_show_the_mapping_unit(
+    is_limited: bool,
+    has_reads: bool,
+    written: float,
+    block: int,
+    unit: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without single reads it is not known whether look-ups in a map take part."""
-    rates = {"size 2": 20.0, "size 4": 20.0, "size 8": 20.0, "large": 20.0}
+    rates = {"size 2": 20.0, "size 4": 20.0, "size 8": 20.0, "large": 20.0, "ordered": 10.0}
+    rates["fill"] = 20.0
     curves = {case: Progress([1.0, 10.0], [rate, 10 * rate]) for case, rate in rates.items()}
+    curves["size 8"] = Progress([10.0], [20.0 * written])
+    evidence = Evidence({}, {"write_block_kib": block})
     monkeypatch.setattr(Gauged, "curve", lambda _self, case: curves[case])
     monkeypatch.setattr(Gauged, "cost_at_random", lambda _self, _unit: 2.0)
-    monkeypatch.setattr(Gauged, "_blocks", lambda _self, _case: 16)
+    monkeypatch.setattr(Gauged, "_steps", lambda _self, _case: [{"block_bytes": 65536}])
     monkeypatch.setattr(Gauged, "misses_map", False)
     monkeypatch.setattr(Gauged, "has_single_reads", has_reads)
     monkeypatch.setattr(Gauged, "is_steady_limited", is_limited)
-    assert Gauged(Evidence({}, {}), REGION, Progress([], []), 10.0)._likeliest_unit == unit
+    assert Gauged(evidence, REGION, curves["large"], 10.0).unit == unit

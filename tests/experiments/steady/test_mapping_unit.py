@@ -1,52 +1,49 @@
-"""The mapping unit by what random writes of several sizes cost."""
+"""The mapping unit by what writes of several sizes cost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
 
-from ssdlab.experiments.steady.mapping_unit import UNITS, likeliest_unit, unit_by_size
+from ssdlab.experiments.steady.mapping_unit import UNITS, likeliest_unit
 from ssdlab.stats.steady import Progress
 
 LARGE = 16
+SIZES = (1, 2, 4, 8)
 
 
-@pytest.mark.parametrize(
-    ("gains", "unit"),
-    [
-        ((1.0, 1.1, 0.9), 1),
-        ((2.0, 1.0, 1.0), 2),
-        ((2.0, 2.4, 1.1), 4),
-        ((1.75, 1.75, 1.1), 4),
-        ((1.65, 1.65, 1.1), None),  # a map that does not fit into memory
-        ((2.0, 2.0, 2.0), None),  # 8 or more, or each request costs as much
-        ((1.5, 1.3, 1.2), None),  # each request costs something besides its bytes
-        ((1.0, 2.0, 1.0), None),
-    ],
-)
-def test_larger_random_writes_are_faster_up_to_the_mapping_unit(
-    gains: tuple[float, ...], unit: int | None
-) -> None:
+def _likeliest(
+    gains: Sequence[float],
+    cost: float | Sequence[float],
+    *,
+    ordered: float | None = None,
+    misses_map: bool = False,
+    uneven: float = 1.0,
+) -> int | None:
+    """The unit if larger writes are faster by these gains.
+
+    The writes of each size take `uneven` times as long in every second tenth of the gauge.
+    """
     rate, curves = 10.0, []
     for gain in gains:
         rate *= gain
-        # The first part of each write does not count.
-        curves.append(Progress([1.0, 10.0], [20.0, 10 * rate]))
-    assert unit_by_size(10.0, curves) == unit
-    assert unit_by_size(10.0, [*curves[:2], Progress([], [])]) is None
-    assert unit_by_size(0.0, curves) is None
+        mean = (1 + uneven) / 2
+        seconds = [(uneven if number // 2 % 2 else 1.0) / mean / rate for number in range(20)]
+        # The first part of each gauge does not count.
+        seconds[:4] = [100.0] * 4
+        curves.append(Progress(seconds, [1.0] * 20))
+    costs = [cost] * len(UNITS) if isinstance(cost, float) else cost
+    return likeliest_unit(10.0, curves, costs, ordered, LARGE, misses_map=misses_map)
 
 
-def _rates(gains: tuple[float, ...]) -> list[float]:
-    rates = [10.0]
-    for gain in gains:
-        rates.append(rates[-1] * gain)
-    return rates
-
-
-def _likeliest(gains: tuple[float, ...], cost: float, *, misses_map: bool = False) -> int | None:
-    return likeliest_unit(_rates(gains), [cost] * len(UNITS), LARGE, misses_map=misses_map)
+def _gains(unit: int, lookup: float = 0.0, rest: float = 0.0) -> tuple[list[float], float]:
+    """Gains and cost of a drive with this unit; look-up and reads of its rest cost programs."""
+    costs = [
+        (lookup + max(unit, blocks) + rest * (blocks < unit)) / blocks for blocks in (*SIZES, LARGE)
+    ]
+    return [one / two for one, two in pairwise(costs[:4])], costs[0] / costs[4]
 
 
 @pytest.mark.parametrize(
@@ -58,9 +55,8 @@ def _likeliest(gains: tuple[float, ...], cost: float, *, misses_map: bool = Fals
         ((2.0, 2.0, 2.0), 8.0, 8),
         ((2.0, 2.0, 2.0), 16.0, 16),
         ((2.4, 0.8, 1.4), 2.4, 2),  # few superblocks: each gain alone is unclear
-        ((1.5, 1.0, 1.4), 1.7, 2),
         ((0.7, 1.2, 2.5), 0.9, 1),
-        ((2.0, 1.4, 1.0), 2.9, None),  # 2 or 4
+        ((2.0, 1.4, 1.0), 2.8, None),  # 2 or 4
     ],
 )
 def test_gains_and_the_cost_relative_to_large_writes_show_the_unit_together(
@@ -69,22 +65,42 @@ def test_gains_and_the_cost_relative_to_large_writes_show_the_unit_together(
     assert _likeliest(gains, cost) == unit
 
 
-@pytest.mark.parametrize(
-    ("lookup", "unit", "without", "with_map"),
-    [(0.5, 1, 1, 1), (1.0, 1, None, 1), (0.1, 2, 2, 2), (4.0, 1, 4, None), (8.0, 2, 8, None)],
-)
-def test_a_look_up_in_a_map_makes_all_larger_writes_faster(
-    lookup: float, unit: int, without: int | None, with_map: int | None
+def test_rates_that_change_within_a_gauge_show_less() -> None:
+    gains, cost = _gains(1, lookup=3.0)
+    assert _likeliest(gains, cost, misses_map=True, uneven=1.5) == 1
+    assert _likeliest(gains, cost, misses_map=True, uneven=4.0) is None
+
+
+@pytest.mark.parametrize("unit", [1, 2, 4])
+@pytest.mark.parametrize(("lookup", "is_known"), [(0.5, True), (3.0, True), (12.0, False)])
+def test_a_look_up_in_a_map_costs_as_much_for_each_request(
+    lookup: float, is_known: bool, unit: int
 ) -> None:
-    costs = [(lookup + max(unit, blocks)) / blocks for blocks in (1, 2, 4, 8, LARGE)]
-    gains = tuple(one / two for one, two in pairwise(costs[:4]))
-    found = [_likeliest(gains, costs[0] / costs[4], misses_map=each) for each in (False, True)]
-    assert found == [without, with_map]
+    gains, cost = _gains(unit, lookup)
+    assert _likeliest(gains, cost, misses_map=True) == (unit if is_known else None)
+
+
+def test_without_a_map_a_cost_of_each_request_is_taken_for_that_of_a_unit() -> None:
+    assert _likeliest(*_gains(1, 4.0)) == 4
+
+
+@pytest.mark.parametrize("rest", [0.5, 2.0])
+@pytest.mark.parametrize("unit", [2, 4])
+def test_reads_of_the_rest_of_a_unit_cost_more(unit: int, rest: float) -> None:
+    assert _likeliest(*_gains(unit, rest=rest)) == unit
+
+
+@pytest.mark.parametrize(
+    ("ordered", "unit"), [(None, None), (2.0, 2), (4.0, 4), (1.0, None), (16.0, None)]
+)
+def test_writes_in_order_take_up_a_unit_each_unless_the_drive_merges_them(
+    ordered: float | None, unit: int | None
+) -> None:
+    assert _likeliest((2.0, 1.4, 1.0), 2.8, ordered=ordered) == unit
 
 
 def test_the_cost_is_that_of_the_unit_in_question() -> None:
     """The rounds and the large writes are compared as far after the fill, in whole units."""
     gains = (2.0, 1.4, 1.0)
-    assert likeliest_unit(_rates(gains), [1.0, 2.0, 1.0, 1.0, 1.0], LARGE, misses_map=False) == 2
-    assert likeliest_unit(_rates(gains), [1.0, 1.0, 4.0, 1.0, 1.0], LARGE, misses_map=False) == 4
-    assert likeliest_unit(_rates((2.0, 1.0, 1.0)), [1.0] * 5, 1, misses_map=False) == 2
+    assert _likeliest(gains, [1.0, 2.0, 1.0, 1.0, 1.0]) == 2
+    assert _likeliest(gains, [1.0, 1.0, 4.0, 1.0, 1.0]) == 4

@@ -218,7 +218,7 @@ def test_data_that_is_read_at_once_has_been_flushed(tmp_path: Path) -> None:
     recent = next(number for number, step in enumerate(steps) if step["case"] == "recent")
     assert steps[recent + 1]["phase"] == "flush"
     reads = [step["case"] for step in steps if step["case"].endswith(" read")]
-    cases = ("recent", "near", "anywhere", "strided", "unmapped", "old", "rested")
+    cases = ("recent", "near", "anywhere", "strided", "unmapped", "large", "old", "rested")
     assert reads == [f"{case} read" for case in cases]
 
 

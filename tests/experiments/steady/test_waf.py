@@ -391,8 +391,9 @@ def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPa
     declining = _found(monkeypatch, SURE, **random)
     assert declining.bracket is None
     assert "the rate changed" in declining.why
-    for direct, is_known in ((0.8, False), (0.95, True), (1.45, True), (1.7, False)):
-        shown = _found(monkeypatch, FLAT, direct=direct, erased=direct, **random)
+    for direct, is_known in ((0.8, False), (0.95, True), (1.4, True), (1.75, False)):
+        rates = {"direct": direct, "erased": direct, "large_read_s": 0.27}
+        shown = _found(monkeypatch, FLAT, **rates, **random)
         assert (shown.bracket is not None) is is_known
         assert is_known or "costs more or less" in shown.why
         for other in ({"unit": 4}, {"cache": 9.0}, {"may_borrow": True}):

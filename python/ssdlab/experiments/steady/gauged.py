@@ -18,13 +18,7 @@ from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.analysis.write_rounds import intervals, progress
 from ssdlab.experiments.steady.garbage import Garbage, known_garbage
-from ssdlab.experiments.steady.mapping_unit import (
-    TWICE,
-    UNITS,
-    likeliest_unit,
-    rate_of_larger,
-    unit_by_size,
-)
+from ssdlab.experiments.steady.mapping_unit import UNITS, likeliest_unit
 from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, rate_between, same, settled
 from ssdlab.experiments.steady.single_reads import (
     MISSES,
@@ -42,9 +36,6 @@ MIB: Final = 1 << 20
 LIMITED: Final = 0.85
 """A rate above this share of the fastest one may be that of the link, the host or the controller,
 and does not show what the flash does."""
-_PLAIN: Final = 1.4
-"""Writes at random / large ones in cost, if the unit is not larger: a map costs something, and a
-small superblock of large blocks is emptier when it is collected."""
 BUFFER_LEAST: Final = 128 * KIB
 """Bytes that a write buffer behind a slow link must take to be seen: less may be just the first two
 large writes."""
@@ -134,6 +125,15 @@ class Gauged:
         return settled(self.fresh)
 
     @cached_property
+    def large_read_s(self) -> float:
+        """Seconds per byte of large reads in order; of random ones if an earlier version measured.
+
+        Collection reads each page of a victim once, so that its reads take no longer.
+        """
+        curve = self.curve("large read")
+        return 1 / settled(curve if curve.written else self.curve("read"))
+
+    @cached_property
     def is_direct_limited(self) -> bool:
         """Whether something other than the flash may limit `direct`."""
         fastest = max(fastest_of(self.fresh), fastest_of(self.curve("fill")), self._burst)
@@ -175,70 +175,26 @@ class Gauged:
     @cached_property
     def unit(self) -> int | None:
         """Mapping unit / block size; 1 if the unit is not larger, None if unclear."""
-        one, other = self._unit_by_size, self._unit_by_order
-        return None if one and other and one != other else one or other or self._likeliest_unit
-
-    @property
-    def units(self) -> Sequence[int]:
-        """Mapping units / block size that are possible."""
-        return (self.unit,) if self.unit else UNITS[:3]
-
-    @cached_property
-    def _unit_by_size(self) -> int | None:
-        curves = [self.curve(f"size {factor}") for factor in FACTORS]
-        return None if self.is_steady_limited else unit_by_size(self.steady, curves)
-
-    @property
-    def _likeliest_unit(self) -> int | None:
-        """`unit`, by all of these rates together."""
+        if FACTORS[-1] * self.block > MIB:
+            return 1
         curves = [self.curve(f"size {factor}") for factor in FACTORS]
         large = self.curve("large")
         if self.is_steady_limited or not self.has_single_reads:
             return None
         if not all(each.written for each in (*curves, large)):
             return None
-        rates = [self.steady, *map(rate_of_larger, curves)]
+        blocks = int(self._steps("large")[0]["block_bytes"] / self.block)
         costs = [self.cost_at_random(unit) for unit in UNITS]
-        return likeliest_unit(rates, costs, self._blocks("large"), misses_map=self.misses_map)
-
-    def _blocks(self, case: str) -> int:
-        """Blocks of the rounds in a write of a gauge."""
-        return int(self._steps(case)[0]["block_bytes"] / self.block)
-
-    def _is_larger_by_size(self, unit: int) -> bool:
-        """Whether the gain of random writes of twice these blocks shows that the unit is larger.
-
-        A map that misses makes all larger writes faster.
-        """
-        if not (self.curve(f"size {2 * unit}").written and self.has_single_reads):
-            return False
-        if self.is_steady_limited or self.misses_map:
-            return False
-        return self._rate_of_size(2 * unit) > TWICE * self._rate_of_size(unit)
-
-    def _rate_of_size(self, blocks: int) -> float:
-        return self.steady if blocks == 1 else rate_of_larger(self.curve(f"size {blocks}"))
+        rate = settled(self.curve("ordered"))
+        ordered = self.direct / rate if rate < LIMITED * self.fastest else None
+        return likeliest_unit(
+            self.steady, curves, costs, ordered, blocks, misses_map=self.misses_map
+        )
 
     @property
-    def _unit_by_order(self) -> int | None:
-        """`unit`, by what writes in order cost, as multiples of what large ones cost per byte.
-
-        At random they may also have to read the unit first, or the map; the falls show which.
-        """
-        ordered = settled(self.curve("ordered"))
-        found = [unit for unit in UNITS if same(self.direct, unit * ordered)]
-        if self.is_steady_limited or len(found) != 1:
-            return None
-        unit, cost = found[0], self.cost_at_random(found[0])
-        if self._is_larger_by_size(unit):
-            return None
-        falls = self.fall, self.large_fall
-        if falls[0] and falls[1] and same(falls[1].at, unit * falls[0].at):
-            return unit
-        if unit == 1:
-            return 1 if same(cost, 1, _PLAIN) else None
-        is_free = ordered < LIMITED * self.fastest  # neither host nor link limits it
-        return unit if is_free and unit / SAME < cost < 2 * unit else None
+    def units(self) -> Sequence[int]:
+        """Mapping units / block size that are possible."""
+        return (self.unit,) if self.unit else UNITS[:3]
 
     def cost_at_random(self, unit: int) -> float:
         """Seconds per byte of the rounds / of large writes at random, as far after the fill."""

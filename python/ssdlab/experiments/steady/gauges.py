@@ -1,9 +1,9 @@
 """The gauges of steady: short loads after the rounds that show what limits a steady write.
 
 In this order: random reads; a burst after a flush, which shows what the write buffer takes; and on
-the region trimmed each time, writes in order of the rounds' size, large writes in order, and large
-writes at random. Large writes show what a program costs and where the hidden flash is used up,
-whatever the mapping unit.
+the region trimmed each time, writes in order of the rounds' size, large writes in order, which are
+then read, and large writes at random. Large writes show what a program costs and where the hidden
+flash is used up, whatever the mapping unit; random and large reads what collection reads, at most.
 
 If the link limits large writes, no rate shows whether an SLC cache takes them. Then the drive does
 not rest before these writes: a cache would still be full, and the hidden flash be used up earlier
@@ -87,6 +87,7 @@ def measure_gauges(session: RunSession, plan: Plan, rounds: Verdict) -> None:
     _run(session, "fill", "large writes in order", fill(plan, 0.0))
     is_limited = _gauged(session, plan, rounds).is_direct_limited
     _reads(session, plan, "read", 0.0 if is_limited else plan.settle_s)
+    _large_reads(session, plan)
     _single_reads(session, plan, "old", plan.region // 2, recent.amount_bytes)
     session.target.check_uncached()
     _run(session, "large", "large writes at random", _job(plan, "large", large))
@@ -162,6 +163,13 @@ def _reads(session: RunSession, plan: Plan, case: str, rest_s: float = 0.0) -> N
     """
     job = _job(plan, case, BLOCK, op="read", queue_depth=READ_DEPTH)
     session.run(Step("gauge", "gauge: random reads", "read", case=case, rest_s=rest_s), job)
+
+
+def _large_reads(session: RunSession, plan: Plan) -> None:
+    """Large reads of data written in order, each flash page once."""
+    job = _job(plan, "large read", FILL_BLOCK, op="read", queue_depth=FILL_DEPTH)
+    job = msgspec.structs.replace(job, pattern="sequential")
+    session.run(Step("gauge", "gauge: large reads in order", "read", case="large read"), job)
 
 
 def _single_reads(

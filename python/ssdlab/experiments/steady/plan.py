@@ -48,6 +48,7 @@ ORDERED: Final = 0.25
 KNOWN: Final = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
 """The parts up to which the region is trimmed and written again, to collect known garbage."""
 READS: Final = 0.05
+_READ: Final = ("drain", "read", "large read")  # the gauges that read this share
 STRIDE: Final = MIB
 """Distance of the single reads that show how much of the region a part of the map covers."""
 SIZES: Final = 0.05
@@ -156,7 +157,7 @@ class Plan:
         """Bytes of each gauge; empty if there are none."""
         if not self.gauges:
             return {}
-        shares = {"drain": READS, "read": READS, "ordered": ORDERED, "fill": 1.0, "large": 1.0}
+        shares = dict.fromkeys(_READ, READS) | {"ordered": ORDERED, "fill": 1.0, "large": 1.0}
         shares |= {"once": 1.0, "again": KNOWN[-1], "fill again": 1.0}
         if FACTORS[-1] * self.block <= BLOCK_MAX:  # larger blocks are no part of a mapping unit
             shares |= {f"size {factor}": SIZES for factor in FACTORS}
@@ -176,9 +177,7 @@ class Plan:
     def write_bytes(self) -> int:
         """The most bytes that fills, rounds and the gauges write."""
         rounds = sum(self.random_bytes(share) for share in self.shares)
-        gauges = sum(
-            size for case, size in self.gauge_bytes.items() if case not in {"drain", "read"}
-        )
+        gauges = sum(size for case, size in self.gauge_bytes.items() if case not in _READ)
         return sum(self.scope(share) for share in self.shares) + rounds + gauges
 
     def parameters(self) -> dict[str, Any]:

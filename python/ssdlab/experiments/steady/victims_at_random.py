@@ -30,9 +30,9 @@ _SURE: Final = 1.03  # factor of the bounds of WAF
 _READS_MOST: Final = 2.2
 """Cost of a steady write in programs / WAF, at most: relocated units are read first, and a read
 takes no longer than a program; a tenth for noise."""
-_COST: Final = (0.9, 1.6)
-"""The same bounds, if the mapping unit is not larger than a block, and neither link nor SLC cache
-takes part: 0.99 to 1.48 on all but one of the random drives whose hidden flash shows WAF."""
+_COST: Final = (0.9, 1.1)
+"""Bounds of the cost of a steady write / that of WAF programs, and of WAF programs and reads, if
+the mapping unit is not larger than a block, and neither link nor SLC cache takes part."""
 
 
 def waf_at_random(region: float, hidden: Bracket) -> Bracket:
@@ -80,8 +80,9 @@ def _has_other_cost(gauged: Gauged, waf: float) -> bool:
     """Whether a steady write does not cost what it does with this WAF, as far as the run shows."""
     if not _shows_cost(gauged):
         return False
-    least, most = (factor * waf * gauged.steady for factor in _COST)
-    return not (least < max(gauged.direct, gauged.erased) and gauged.direct < most)
+    cost, waf_programs = 1 / gauged.steady, waf / max(gauged.direct, gauged.erased)
+    most = waf / gauged.direct + waf * gauged.large_read_s
+    return not _COST[0] * waf_programs < cost < _COST[1] * most
 
 
 def agrees_with_cost(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:

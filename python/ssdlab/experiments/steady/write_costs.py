@@ -2,9 +2,11 @@
 
 A write costs WAF programs, and at most a read for each unit that is not the host's. Large writes in
 order show what a program costs, if neither link nor buffer limits them; known garbage shows what
-both cost together. Random reads of single blocks show what a read costs, at most. So these bounds
-hold whatever the choice of victims. If victims are chosen at random, some of them are full even on
-trimmed flash, so that large writes may cost more than a program: then the first fill counts, too.
+both cost together. Random reads of single blocks show what a read costs, at most; and as collection
+reads each page of a victim once, large reads show what its reads cost for each program, at most. So
+these bounds hold whatever the choice of victims. If victims are chosen at random, some of them are
+full even on trimmed flash, so that large writes may cost more than a program: then the first fill
+counts, too.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ from ssdlab.experiments.steady.gauged import LIMITED, Gauged
 from ssdlab.experiments.steady.rates import settled
 
 _BLOCK: Final = 4096  # bytes of a read
-_SURE: Final = (1.05, 1.07)  # factors of the bounds
+_LEAST: Final = 1.05  # factor of the lower bound
+_MOST: Final = (1.02, 1.07)
+"""Factors of the upper bound, if large writes show what a program costs; and if known garbage does,
+or if they may have gone to a cache: victims may have been emptier, and a cache faster."""
 _DIRECT: Final = (0.8, 1.02)
 """The cost of a program by known garbage / that by large writes: victims and dies are not equal."""
 _CLEAR: Final = 3.0
@@ -41,8 +46,9 @@ def waf_by_costs(gauged: Gauged) -> Bracket | None:
     bounds = [each for unit in gauged.units for each in _of_unit(gauged, unit)]
     if not bounds:
         return None
-    low = max(1.0, min(low for low, _ in bounds) / _SURE[0])
-    high = max(high for _, high in bounds) * _SURE[1]
+    low = max(1.0, min(low for low, _ in bounds) / _LEAST)
+    most = _MOST[gauged.borrows or isinstance(gauged.garbage, Garbage)]
+    high = max(high for _, high in bounds) * most
     if gauged.writes_cache:
         low += CACHED * min(gauged.units)
     if gauged.may_write_cache:
@@ -86,8 +92,9 @@ def _of_unit(gauged: Gauged, unit: int) -> Iterator[tuple[float, float]]:
         least, most = _of_map(gauged, unit * program) if gauged.misses_map else (0.0, 0.0)
         least = least if unit == 1 else 0.0  # the host may wait for the rest of a unit instead
         both = program + relocated
+        alone = steady - max(most, rest)
         yield (
-            (steady + unit * relocated - max(most, rest)) / both,
+            max((alone + unit * relocated) / both, alone / (program + gauged.large_read_s)),
             (steady + unit * relocated - least) / both,
         )
 
@@ -138,7 +145,8 @@ def _costs(gauged: Gauged, read: float) -> list[tuple[float, float]]:
         programs = {direct, 1 / gauged.erased} if is_slower else {direct}
         return [(each, at) for each in programs for at in (0.0, read)] if shows_program else []
     cost, waf = 1 / garbage.rate, garbage.waf
-    least, most = (cost - (waf - 1) * read) / waf, cost / waf
+    reads = min((waf - 1) * read, waf * gauged.large_read_s)
+    least, most = (cost - reads) / waf, cost / waf
     if not gauged.is_direct_limited:
         least, most = (min(max(factor * direct, least), most) for factor in _DIRECT)
     found = [(each, (cost - waf * each) / (waf - 1)) for each in (least, most)]
