@@ -122,6 +122,16 @@ def test_the_first_requests_of_a_slow_link_are_no_buffer(
     assert found.unseen_buffer == unseen
 
 
+@pytest.mark.parametrize(("rate", "seconds"), [(20.0, 1 / 20), (0.0, 1 / 10)])
+def test_random_reads_stand_for_large_ones_that_an_earlier_version_did_not_measure(
+    rate: float, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curves = {"large read": Progress([10.0], [10 * rate]), "read": Progress([10.0], [100.0])}
+    monkeypatch.setattr(Gauged, "curve", lambda _self, case: curves[case])
+    gauged = Gauged(Evidence({}, {}), REGION, Progress([], []), 1.0)
+    assert gauged.large_read_s == pytest.approx(seconds)
+
+
 @pytest.mark.parametrize(
     ("is_limited", "has_reads", "written", "block", "unit"),
     [
@@ -154,3 +164,18 @@ def test_rates_that_the_link_may_limit_do_not_show_the_mapping_unit(
     monkeypatch.setattr(Gauged, "has_single_reads", has_reads)
     monkeypatch.setattr(Gauged, "is_steady_limited", is_limited)
     assert Gauged(evidence, REGION, curves["large"], 10.0).unit == unit
+
+
+@pytest.mark.parametrize(("rate", "ordered"), [(16.0, 1.25), (18.0, None)])
+def test_writes_in_order_that_the_link_may_limit_do_not_count(
+    rate: float, ordered: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curves = {"ordered": Progress([10.0], [10 * rate]), "fill": Progress([10.0], [200.0])}
+    random = Progress([10.0], [200.0])
+    monkeypatch.setattr(Gauged, "curve", lambda _self, case: curves.get(case, random))
+    monkeypatch.setattr(Gauged, "cost_at_random", lambda _self, _unit: 2.0)
+    monkeypatch.setattr(Gauged, "_steps", lambda _self, _case: [{"block_bytes": 65536}])
+    monkeypatch.setattr(Gauged, "misses_map", False)
+    monkeypatch.setattr(gauged, "likeliest_unit", lambda *args, **_options: args[3])
+    found = Gauged(Evidence({}, {"write_block_kib": 4}), REGION, random, 10.0)
+    assert found.unit == ordered

@@ -213,13 +213,13 @@ def test_blocks_above_any_mapping_unit_are_not_written_in_larger_sizes(
 
 
 def test_data_that_is_read_at_once_has_been_flushed(tmp_path: Path) -> None:
-    run = _run(replace(SMALL, link="50 MiB/s"), tmp_path, Plan(drive_writes=1.0))
-    steps = run.evidence.steps()
+    steps = _run(replace(SMALL, link="50 MiB/s"), tmp_path, Plan(drive_writes=1)).evidence.steps()
     recent = next(number for number, step in enumerate(steps) if step["case"] == "recent")
     assert steps[recent + 1]["phase"] == "flush"
     reads = [step["case"] for step in steps if step["case"].endswith(" read")]
     cases = ("recent", "near", "anywhere", "strided", "unmapped", "large", "old", "rested")
     assert reads == [f"{case} read" for case in cases]
+    assert '"pattern"' not in next(step["job"] for step in steps if step["case"] == "large read")
 
 
 def test_sequential_writes_have_a_waf_of_one_and_give_no_spare(tmp_path: Path) -> None:

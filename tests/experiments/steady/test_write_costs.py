@@ -79,6 +79,8 @@ def test_large_reads_show_what_known_garbage_reads_at_most() -> None:
     link["garbage"] = garbage_of_an_eighth(rate=1 / 8)
     alone, both = _bounds(40.0, **link), _bounds(40.0, large_read_s=0.02, **link)
     assert alone.low < both.low < 40.0 < both.high == alone.high
+    least = _bounds(4.0, **link), _bounds(4.0, large_read_s=0.02, **link)
+    assert least[1].high < least[0].high
 
 
 @pytest.mark.parametrize("relocated", [0.0, READ])

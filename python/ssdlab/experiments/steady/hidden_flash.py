@@ -135,7 +135,7 @@ def _agrees(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:
         return agrees_with_cost(gauged, found, hidden)
     steady = 1 / gauged.steady
     low, high = (1 + size / gauged.region for size in hidden[1:])
-    is_few = choice_of_victims(gauged) == FROM_FEW
+    is_few = gauged.garbage == FROM_FEW
     sure = [each for each in found if each.is_collection or (is_few and each.may_be_collection)]
     if not sure:
         return False

@@ -82,7 +82,7 @@ def likeliest_unit(
 
 
 def _square(measured: float, expected: NDArray[np.float64] | float, sigma: float) -> Any:
-    """The square of a deviation in standard deviations, of which the largest do not count."""
+    """The square of a deviation in standard deviations, at most that of `_MOST`."""
     return np.square(np.clip((measured - expected) / sigma, -_MOST, _MOST))
 
 
