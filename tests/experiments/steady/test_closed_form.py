@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gauged_drive import LIKE_FEW, REGION, SURE, drive, garbage_of_an_eighth
+from gauged_drive import REGION, SURE, drive, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket, waf_from_alpha
 from ssdlab.experiments.steady import closed_form
@@ -145,18 +145,6 @@ def test_hidden_flash_shows_waf_unless_victims_are_chosen_from_a_few() -> None:
         assert _by_hidden(garbage=other) is None
     assert _by_hidden(unit=None) is None
     assert waf_by_hidden(drive(garbage=STEPS), UNKNOWN, None) is None
-
-
-def test_victims_at_random_may_look_like_some_from_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    _choose(monkeypatch, 9.0)  # of as many, the closed form would hold
-    assert _by_waf(1.15, garbage=FROM_FEW) is not None
-    assert _by_waf(1.15, **LIKE_FEW) is None
-    wide, random = Bracket(9.0, 1.0, 99.0), drive(**LIKE_FEW | {"garbage": AT_RANDOM})
-    found = narrowed_by_hidden(drive(**LIKE_FEW), _hidden(), wide)
-    assert found == narrowed_by_hidden(random, _hidden(), wide) != wide
-    assert _by_hidden(**LIKE_FEW) is None
-    assert contradiction(drive(garbage=FROM_FEW), _hidden(), _known(99.0))
-    assert not contradiction(drive(**LIKE_FEW), _hidden(), _known(99.0))
 
 
 def test_little_hidden_flash_shows_no_waf_and_less_so_behind_a_large_buffer() -> None:

@@ -10,8 +10,7 @@ import pytest
 from gauged_drive import REGION, drive, drop, garbage_of_an_eighth
 
 from ssdlab.analysis.write_amplification import Bracket
-from ssdlab.experiments.steady.first_cycle import Cycle, choice_of_victims, cycles
-from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW
+from ssdlab.experiments.steady.first_cycle import Cycle, cycles
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.stats.steady import Progress
 
@@ -81,23 +80,6 @@ def test_victims_at_random_cost_the_same_from_the_start() -> None:
     assert cycle.decline == pytest.approx(1.0, abs=0.01)
     assert not cycle.is_collection
     assert not cycle.may_be_collection
-
-
-def test_victims_from_a_few_are_chosen_at_random_if_the_cost_does_not_decline() -> None:
-    """Of those chosen from a few the cost declines, if less than in a first cycle."""
-    constant = _drive(waf=lambda _share: 11.0, garbage=FROM_FEW)
-    assert choice_of_victims(constant) == AT_RANDOM
-    assert choice_of_victims(_drive(garbage=FROM_FEW)) == FROM_FEW
-    slower = _drive(waf=lambda share: _first_cycle_waf(share) ** 0.5, garbage=FROM_FEW)
-    assert [cycle.is_flat for cycle in cycles(slower)] == [True]
-    assert choice_of_victims(slower) == FROM_FEW
-    rising = _drive(waf=lambda share: 500 * share**2, garbage=FROM_FEW)
-    assert choice_of_victims(rising) == FROM_FEW
-    early = _drive(waf=lambda _share: 11.0, garbage=FROM_FEW, hidden=20.0)
-    assert not cycles(early)
-    assert choice_of_victims(early) == FROM_FEW
-    known = garbage_of_an_eighth()
-    assert choice_of_victims(_drive(waf=lambda _share: 11.0, garbage=known)) == known
 
 
 def test_a_cost_that_hardly_declines_is_not_that_of_collection() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from gauged_drive import (
     FLAT,
-    LIKE_FEW,
     LIKELY,
     NEITHER,
     REGION,
@@ -387,13 +386,6 @@ def test_victims_at_random_are_as_full_as_all_flash(monkeypatch: pytest.MonkeyPa
     assert wide.value == pytest.approx((5.0 * (1 + 1000 / 260)) ** 0.5)
     larger = _bracket(monkeypatch, FLAT, unit=4, **random)
     assert larger.value == pytest.approx(4 * found.value)
-    assert _bracket(monkeypatch, FLAT, **random | LIKE_FEW) == found
-    costs = {"by_costs": _costs(4.0, 4.9)}
-    narrowed = _bracket(monkeypatch, FLAT, **random, **costs)
-    assert _bracket(monkeypatch, FLAT, **random | LIKE_FEW, **costs) == narrowed
-    costs = {"by_costs": _costs(4.5, 9.0)}  # which a first cycle narrows
-    assert _found(monkeypatch, LIKELY, **costs, garbage=FROM_FEW).bracket is not None
-    assert _found(monkeypatch, LIKELY, **costs, **LIKE_FEW).bracket is None
     unknown = _found(monkeypatch, FLAT, garbage=AT_RANDOM)
     assert "hidden flash is not known" in unknown.why
     declining = _found(monkeypatch, SURE, **random)

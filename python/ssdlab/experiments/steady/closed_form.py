@@ -17,7 +17,7 @@ from ssdlab.analysis.write_amplification import (
     waf_from_alpha,
 )
 from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between, narrow
-from ssdlab.experiments.steady.first_cycle import SURE, choice_of_victims, cycles
+from ssdlab.experiments.steady.first_cycle import SURE, cycles
 from ssdlab.experiments.steady.garbage import (
     AT_RANDOM,
     FROM_FEW,
@@ -70,10 +70,9 @@ def hidden_by_waf(gauged: Gauged, waf: Estimate) -> Estimate | None:
 
 def _of_closed_form(gauged: Gauged, hidden: float) -> tuple[float, float] | None:
     """The bounds of WAF / the closed form with this much hidden flash; None if it does not hold."""
-    choice = choice_of_victims(gauged)
-    if choice in {AT_RANDOM, NOT_MEASURED}:
+    if gauged.garbage in {AT_RANDOM, NOT_MEASURED}:
         return None
-    if choice != FROM_FEW:
+    if gauged.garbage != FROM_FEW:
         return _FROM_ALL
     return (_FROM_ALL[0], _OF_MANY) if choices_least(gauged, hidden) >= _MANY else None
 
@@ -97,7 +96,7 @@ def contradiction(gauged: Gauged, hidden: Estimate, waf: Estimate) -> str:
     """Why hidden flash and WAF without writes of the map cannot both be right; "" if they can."""
     if hidden.bracket is None or waf.bracket is None or gauged.unit is None:
         return ""
-    if choice_of_victims(gauged) == AT_RANDOM or gauged.may_write_cache:
+    if gauged.garbage == AT_RANDOM or gauged.may_write_cache:
         return ""
     _, low, high = hidden.bracket
     least, most = (gauged.unit * waf_from_alpha(1 + size / gauged.region) for size in (high, low))
@@ -146,7 +145,7 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
     if gauged.is_direct_limited and not is_seen:
         return None  # what a buffer holds may be taken for hidden flash
     costs = [] if by_costs is None else [by_costs]
-    if choice_of_victims(gauged) != AT_RANDOM:
+    if gauged.garbage != AT_RANDOM:
         costs += _by_cycles(gauged)
     elif not costs or not any(cycle.is_flat for cycle in cycles(gauged, by_fall=True)):
         return None
@@ -171,7 +170,7 @@ def _bounds(gauged: Gauged, hidden: Bracket) -> Bracket | None:
     """WAF by the hidden flash in bytes; None if that does not show it."""
     if gauged.unit is None or is_little(gauged, hidden):
         return None
-    if choice_of_victims(gauged) == AT_RANDOM:
+    if gauged.garbage == AT_RANDOM:
         _, low, high = waf_at_random(gauged.region, hidden)
         return _with_cache(gauged, low, high)
     factors = _of_closed_form(gauged, hidden.value)

@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
+from ssdlab.experiments.steady.garbage import Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 
 SURE: Final = 1.05
@@ -152,21 +152,6 @@ def cycles(gauged: Gauged, *, by_fall: bool = False) -> list[Cycle]:
             return []
         found += of_unit
     return found
-
-
-def choice_of_victims(gauged: Gauged) -> Garbage | str:
-    """What known garbage shows of the victims: `AT_RANDOM`, `FROM_FEW`, or neither.
-
-    Writes to trimmed flash that relocate nothing may cost more than programs. Then their rate falls
-    little if victims are chosen at random, as if they were chosen from a few. But of these the
-    cost declines during the first cycle.
-    """
-    garbage = gauged.garbage
-    if garbage != FROM_FEW:
-        return garbage
-    found = cycles(gauged, by_fall=True)
-    is_constant = all(each.is_flat and not each.may_be_collection for each in found)
-    return AT_RANDOM if found and is_constant else garbage
 
 
 def _cycle(gauged: Gauged, unit: int, begin: float, buffer: float) -> Cycle | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from ssdlab.analysis.write_amplification import BY_POLICY, Bracket, waf_from_alpha
 from ssdlab.experiments.steady.estimate import WIDEST, Estimate, between
-from ssdlab.experiments.steady.first_cycle import SURE, Cycle, choice_of_victims, cycles
+from ssdlab.experiments.steady.first_cycle import SURE, Cycle, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.mapping_unit import UNIT
@@ -79,7 +79,7 @@ def _contradiction(gauged: Gauged, size: Bracket) -> str:
     unit = gauged.unit
     if unit is None or not gauged.has_single_reads:
         return ""
-    if choice_of_victims(gauged) == AT_RANDOM:
+    if gauged.garbage == AT_RANDOM:
         return _TOO_SLOW if is_too_slow(gauged, size) else ""
     found = [each for each in cycles(gauged, by_fall=True) if each.may_be_collection]
     wafs = [each.waf_of(1 / gauged.steady) for each in found]
@@ -131,7 +131,7 @@ def _in_own_flash(gauged: Gauged) -> Bracket:
 
 def _agrees(gauged: Gauged, found: Sequence[Cycle], hidden: Bracket) -> bool:
     """Whether the cost after the fall is that of collection with as much hidden flash."""
-    if choice_of_victims(gauged) == AT_RANDOM:
+    if gauged.garbage == AT_RANDOM:
         return agrees_with_cost(gauged, found, hidden)
     steady = 1 / gauged.steady
     low, high = (1 + size / gauged.region for size in hidden[1:])

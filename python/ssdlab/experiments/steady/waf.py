@@ -13,13 +13,7 @@ from typing import Final
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.closed_form import is_little, narrowed_by_hidden, waf_by_hidden
 from ssdlab.experiments.steady.estimate import Estimate, between, narrow
-from ssdlab.experiments.steady.first_cycle import (
-    SURE,
-    Cycle,
-    WafBounds,
-    choice_of_victims,
-    cycles,
-)
+from ssdlab.experiments.steady.first_cycle import SURE, Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES, map_writes
@@ -74,7 +68,7 @@ def _by_costs(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) -> Est
     found = _relative(gauged, hidden)
     if by_costs is None:
         return found
-    if found.bracket is None or choice_of_victims(gauged) == FROM_FEW:
+    if found.bracket is None or gauged.garbage == FROM_FEW:
         return _without_relative(gauged, by_costs)
     low, high = max(found.bracket.low, by_costs.low), min(found.bracket.high, by_costs.high)
     if low > high:
@@ -88,7 +82,7 @@ def _without_relative(gauged: Gauged, by_costs: Bracket) -> Estimate:
 
     If victims are chosen from a few, these cycles narrow wide bounds.
     """
-    is_random = choice_of_victims(gauged) == AT_RANDOM
+    is_random = gauged.garbage == AT_RANDOM
     found = [] if is_random else [each for each in cycles(gauged) if each.may_be_collection]
     bounds = [each.waf_of(1 / gauged.steady) for each in found]
     agree = [
@@ -119,7 +113,7 @@ def _may_be_few(gauged: Gauged) -> bool:
 
 def _relative(gauged: Gauged, hidden: Estimate) -> Estimate:
     """WAF by the cost relative to that of the first cycle, or of victims chosen at random."""
-    if choice_of_victims(gauged) == AT_RANDOM:
+    if gauged.garbage == AT_RANDOM:
         return _waf_at_random(gauged, hidden)
     found = [cycle for cycle in cycles(gauged) if cycle.may_be_collection]
     return _by_cycles(gauged, found) if found else Estimate(None, _UNLIKE)
