@@ -194,6 +194,11 @@ def test_random_writes_far_faster_than_large_ones_may_go_to_a_borrowed_cache() -
     """The rate before the fall is 1; 2.3 times that of large writes is the limit."""
     for direct, erased, may_borrow in ((0.4, 0.4, True), (0.5, 0.4, False), (0.4, 0.5, False)):
         assert drive(direct=direct, erased=erased).may_borrow is may_borrow
+    assert not drive(erased=2.1).may_borrow
+    assert drive(erased=2.3).may_borrow, "writes before collection also fold the cache"
+    for other in ({"unit": 2}, {"unit": None}, {"misses_map": True}, {"cache": 9.0, "held": 0.0}):
+        assert not drive(erased=2.3, **other).may_borrow
+    assert not drive(erased=2.3, direct=1.0, fall=None).may_borrow
 
 
 def test_a_buffer_that_a_slow_link_never_fills_may_hold_what_precedes_known_garbage() -> None:

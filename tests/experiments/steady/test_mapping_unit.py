@@ -97,7 +97,7 @@ def test_writes_in_order_take_up_a_unit_each_unless_the_drive_merges_them(
     ordered: float | None, unit: int | None
 ) -> None:
     assert _likeliest((2.0, 1.4, 1.0), 2.8, ordered=ordered) == unit
-    assert _likeliest((2.0, 1.0, 1.0), 2.0, ordered=1.0) == 2
+    assert _likeliest((2.0, 1.0, 1.0), 1.4, ordered=1.0) == 2
 
 
 def test_the_cost_is_that_of_the_unit_in_question() -> None:

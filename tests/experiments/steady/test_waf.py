@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -201,6 +202,9 @@ def test_a_map_in_flash_may_make_all_of_the_cost_programs(monkeypatch: pytest.Mo
     plain = _bracket(monkeypatch, SURE)
     known = _bracket(monkeypatch, SURE, garbage=garbage_of_an_eighth(rate=0.98 / 8))
     assert known.value == pytest.approx(4.9), "known garbage gives the value within the bounds"
+    cached = {"writes_cache": None, "borrows": True, "by_costs": _costs(4.5, 5.6)}
+    unclear = _bracket(monkeypatch, SURE, garbage=garbage_of_an_eighth(rate=0.98 / 8), **cached)
+    assert unclear.value == pytest.approx(math.sqrt(unclear.low * unclear.high))
     far = _bracket(monkeypatch, SURE, garbage=garbage_of_an_eighth(rate=0.6 / 8))
     assert known[1:] == plain[1:]
     assert far == plain

@@ -55,6 +55,10 @@ _DIRECT: Final = 0.75  # of the direct rate: collection lowers it further
 _CACHED: Final = 2.3
 """Random writes of a rested drive that are faster than the direct rate by this factor go to a
 cache."""
+_FOLDING: Final = 2.2
+"""Random writes before collection that are slower by this factor than large ones on erased flash
+also fold a cache, if units are not larger than blocks: without one, they are up to 2 times slower.
+"""
 _EARLIER: Final = 0.8  # position of an earlier drop / of that of the cache, at most
 _CACHE_LEAST: Final = 1.5  # times the buffer: what takes more than that is a cache
 
@@ -348,11 +352,15 @@ class Gauged:
         """Whether there may be an SLC cache that borrows flash of the spare.
 
         If `cache` does not show it, a loss of speed in the fill that no buffer explains may, or
-        random writes after a rest that are far faster than large ones, also than on erased flash.
+        random writes after a rest that are far faster than large ones, also than on erased flash;
+        or far slower before collection than erased flash allows, as they fold the cache.
         """
-        direct = max(self.direct, self.erased)
-        is_faster = self.fall is not None and self.fall.before > _CACHED * direct
-        return self.borrows or (not self.cache and (self.held > self._cache_least or is_faster))
+        is_seen = self.held > self._cache_least
+        if self.fall is not None:
+            is_plain = self.unit == 1 and not self.misses_map
+            is_seen |= self.fall.before > _CACHED * max(self.direct, self.erased)
+            is_seen |= is_plain and _FOLDING * self.fall.before < self.erased
+        return self.borrows or (not self.cache and is_seen)
 
     @property
     def may_hide_borrowed(self) -> bool:

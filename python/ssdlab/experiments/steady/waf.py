@@ -148,9 +148,10 @@ def _sure(gauged: Gauged, bounds: Sequence[WafBounds]) -> Bracket:
 def _centred(gauged: Gauged, within: Bracket) -> Bracket:
     """With the value of known garbage, if that is within the bounds.
 
-    It does not have the reads of a write to a part of a mapping unit.
+    It does not have the reads of a write to a part of a mapping unit, nor the writes of an SLC
+    cache.
     """
-    if gauged.unit != 1 or not isinstance(gauged.garbage, Garbage):
+    if gauged.unit != 1 or gauged.may_write_cache or not isinstance(gauged.garbage, Garbage):
         return within
     known = gauged.garbage.waf_at(gauged.steady)
     return within._replace(value=known) if within.low <= known <= within.high else within
