@@ -39,7 +39,10 @@ def _likeliest(
 
 
 def _gains(unit: int, lookup: float = 0.0, rest: float = 0.0) -> tuple[list[float], float]:
-    """Gains and cost of a drive with this unit; look-up and reads of its rest cost programs."""
+    """Gains and cost of a drive with this unit.
+
+    A look-up, and reading the rest of a unit, cost as much as so many programs of a block.
+    """
     costs = [
         (lookup + max(unit, blocks) + rest * (blocks < unit)) / blocks for blocks in (*SIZES, LARGE)
     ]

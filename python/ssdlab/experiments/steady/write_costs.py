@@ -22,9 +22,10 @@ from ssdlab.experiments.steady.rates import settled
 
 _BLOCK: Final = 4096  # bytes of a read
 _LEAST: Final = 1.05  # factor of the lower bound
-_MOST: Final = (1.02, 1.07)
-"""Factors of the upper bound, if large writes show what a program costs; and if known garbage does,
-or if they may have gone to a cache: victims may have been emptier, and a cache faster."""
+_MOST: Final = 1.02  # factor of the upper bound, if large writes show what a program costs
+_MOST_BY_GARBAGE: Final = 1.07
+"""The same if known garbage does, whose victims may have been emptier; or if large writes may have
+gone to a cache, which is faster."""
 _DIRECT: Final = (0.8, 1.02)
 """The cost of a program by known garbage / that by large writes: victims and dies are not equal."""
 _CLEAR: Final = 3.0
@@ -47,8 +48,8 @@ def waf_by_costs(gauged: Gauged) -> Bracket | None:
     if not bounds:
         return None
     low = max(1.0, min(low for low, _ in bounds) / _LEAST)
-    most = _MOST[gauged.borrows or isinstance(gauged.garbage, Garbage)]
-    high = max(high for _, high in bounds) * most
+    is_exact = not (gauged.borrows or isinstance(gauged.garbage, Garbage))
+    high = max(high for _, high in bounds) * (_MOST if is_exact else _MOST_BY_GARBAGE)
     if gauged.writes_cache:
         low += CACHED * min(gauged.units)
     if gauged.may_write_cache:
