@@ -17,7 +17,7 @@ from forked import Program
 M = 1 << 20
 CONTENT = random.Random(7).randbytes(6 * M + 100)
 WAITING_PROGRAM = """
-import signal, sys
+import sys, time
 from ssdlab.cli import main
 from ssdlab.heal.methods.move_extents import MoveExtents
 
@@ -29,7 +29,7 @@ def wait_in_the_second(self, part):
         sys.stderr.write("now\\n")
         sys.stderr.flush()
         while True:
-            signal.pause()
+            time.sleep(0.01)  # A signal just before signal.pause() would not end it.
     return rewrite(self, part)
 
 MoveExtents.rewrite = wait_in_the_second
@@ -116,13 +116,17 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_continues(
     os.sync()
     state = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
     command = [sys.executable, "-c", WAITING_PROGRAM, "heal", str(big), "--all", "--json"]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=state
-    )
-    assert process.stderr is not None
-    assert "now\n" in process.stderr, "it ended before the second part"
-    process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=60)
+    ) as process:
+        assert process.stderr is not None
+        assert "now\n" in process.stderr, "it ended before the second part"
+        process.send_signal(signal.SIGINT)
+        try:
+            out, error = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     assert process.returncode == 3, error
     first = json.loads(out)["files"][0]
     assert first["interrupted"] is True
