@@ -27,7 +27,7 @@ from ssdlab.experiments.steady.garbage import (
     late_rate,
 )
 from ssdlab.experiments.steady.gauged import BUFFER_LEAST, Gauged
-from ssdlab.experiments.steady.victims_at_random import waf_at_random
+from ssdlab.experiments.steady.victims_at_random import waf_at_random, waf_by_trimmed_parts
 from ssdlab.experiments.steady.write_costs import CACHED, is_clear, waf_by_costs
 from ssdlab.units import format_size
 
@@ -149,6 +149,8 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
         costs += _by_cycles(gauged)
     elif not costs or not any(cycle.is_flat for cycle in cycles(gauged, by_fall=True)):
         return None
+    elif (by_trims := waf_by_trimmed_parts(gauged)) is not None:
+        costs.append(by_trims)
     if not costs and hidden.bracket.low < _ALONE * gauged.region:
         return None
     found = _narrowed(within, costs)

@@ -9,6 +9,8 @@ next parts follow, up to a quarter, a half and three quarters.
 If victims are chosen at random, or from a few, also full superblocks are collected. Then the rate
 falls while each block is written once, and the share of a victim is not known. If they are chosen
 from many, and much flash is hidden, full ones are collected just before all of it has taken data.
+If victims are chosen at random, no part is written again: `victims_at_random.py` says what is
+measured instead.
 """
 
 from __future__ import annotations
@@ -140,16 +142,15 @@ def known_garbage(evidence: Evidence, buffer: float) -> Garbage | str:
     """What the gauge shows of a drive with a write buffer of `buffer` bytes; or why nothing."""
     steps = [step for step in evidence.steps("gauge") if step["case"] == "once"]
     once = progress(evidence, steps)
-    parts = _parts(evidence)
-    if not once.written or not parts:
+    if not once.written:
         return NOT_MEASURED
-    alone = settled(once)
     late = late_rate(once)
     if late < _CHOSEN[1]:
         return AT_RANDOM
     if late < _CHOSEN[0]:
         return FROM_FEW
-    return _found(parts, alone, buffer)
+    parts = _parts(evidence)
+    return _found(parts, settled(once), buffer) if parts else NOT_MEASURED
 
 
 def late_rate(once: Progress) -> float:

@@ -299,6 +299,12 @@ class Gauged:
         return known_garbage(self.evidence, self.buffer)
 
     @property
+    def trimmed_parts(self) -> Sequence[tuple[float, Progress]]:
+        """Shares of the region that were trimmed, and the curve of the random writes after that."""
+        steps = self._steps("part trimmed")
+        return [(step["value"], progress(self.evidence, [step])) for step in steps]
+
+    @property
     def cache(self) -> float:
         """Bytes that an SLC cache took of the fill; 0 if none is seen."""
         return self._cache_drop.at if self._cache_drop else 0.0

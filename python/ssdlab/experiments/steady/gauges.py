@@ -24,7 +24,7 @@ import msgspec
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.analysis.write_rounds import intervals, joined
 from ssdlab.device import Job, Outcome, Strided
-from ssdlab.experiments.steady.garbage import STREAMS
+from ssdlab.experiments.steady.garbage import AT_RANDOM, STREAMS
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.plan import (
     BLOCK,
@@ -35,6 +35,8 @@ from ssdlab.experiments.steady.plan import (
     KNOWN,
     MIB,
     STRIDE,
+    TRIMMED,
+    TRIMMED_WRITES,
     Plan,
     interval_us,
 )
@@ -91,7 +93,7 @@ def measure_gauges(session: RunSession, plan: Plan, rounds: Verdict) -> None:
     _single_reads(session, plan, "old", plan.region // 2, recent.amount_bytes)
     session.target.check_uncached()
     _run(session, "large", "large writes at random", _job(plan, "large", large))
-    _collect_known(session, plan, _gauged(session, plan, rounds).unit or _UNIT_MOST)
+    _collect_known(session, plan, rounds)
     if is_limited and plan.block == BLOCK:
         _read_back(session, plan)
 
@@ -114,14 +116,25 @@ def _gauged(session: RunSession, plan: Plan, rounds: Verdict) -> Gauged:
     return Gauged(evidence, plan.region, curve, rounds.mean)
 
 
-def _collect_known(session: RunSession, plan: Plan, units: int) -> None:
-    """Has the drive collect superblocks of which a known share is valid, the same for all."""
-    block = min(plan.block * units, FILL_BLOCK)
+def _collect_known(session: RunSession, plan: Plan, rounds: Verdict) -> None:
+    """Has the drive collect superblocks of which a known share is valid.
+
+    It is the same for all of them, or, if victims are chosen at random, for their mean.
+    """
+    block = min(plan.block * (_gauged(session, plan, rounds).unit or _UNIT_MOST), FILL_BLOCK)
     stream = plan.region // STREAMS // block * block
     trim(session, plan, 0, "gauge")
     job = _job(plan, "once", block, length_bytes=STREAMS * stream, amount_bytes=STREAMS * stream)
     in_turn = msgspec.structs.replace(job, pattern=Strided(stream))
     _run(session, "once", "parts of the region in turn", in_turn)
+    if _gauged(session, plan, rounds).garbage == AT_RANDOM:
+        _write_with_parts_trimmed(session, plan, stream)
+    else:
+        _write_again(session, plan, stream, job)
+
+
+def _write_again(session: RunSession, plan: Plan, stream: int, job: Job) -> None:
+    """Trims and writes the first parts again, in order."""
     for number, (start, stop) in enumerate(pairwise((0.0, *KNOWN))):
         begin, end = (round(share * STREAMS) * stream for share in (start, stop))
         part = msgspec.structs.replace(
@@ -135,6 +148,27 @@ def _collect_known(session: RunSession, plan: Plan, units: int) -> None:
         label = f"gauge: writing {stop:.0%} again after a trim"
         step = Step("gauge", label, "random", repeat=number, case="again", value=stop)
         session.run(step, part)
+        session.flush(0)
+
+
+def _write_with_parts_trimmed(session: RunSession, plan: Plan, stream: int) -> None:
+    """Trims the first parts, and writes the others at random, as the rounds do."""
+    for number, (start, stop) in enumerate(pairwise((0.0, *TRIMMED))):
+        begin, end = (round(share * STREAMS) * stream for share in (start, stop))
+        trim(session, plan, 0, "gauge", begin=begin, end=end)
+        amount = round(TRIMMED_WRITES * plan.region) // FILL_BLOCK * FILL_BLOCK
+        job = _job(
+            plan,
+            "part trimmed",
+            plan.block,
+            offset_bytes=end,
+            length_bytes=STREAMS * stream - end,
+            amount_bytes=amount,
+            seed=plan.seed + number + 1,
+        )
+        label = f"gauge: random writes with {stop:.0%} trimmed"
+        step = Step("gauge", label, "random", repeat=number, case="part trimmed", value=stop)
+        session.run(step, job)
         session.flush(0)
 
 

@@ -47,8 +47,12 @@ ORDERED: Final = 0.25
 """Shares of the region that the gauges write or read."""
 KNOWN: Final = (1 / 8, 1 / 4, 1 / 2, 3 / 4)
 """The parts up to which the region is trimmed and written again, to collect known garbage."""
+TRIMMED: Final = (1 / 8, 1 / 4, 1 / 2)
+"""The parts up to which it is trimmed instead if victims are chosen at random."""
+TRIMMED_WRITES: Final = 0.5  # share of the region written at random after each of these trims
 READS: Final = 0.05
 _READ: Final = ("drain", "read", "large read")  # the gauges that read this share
+_NO_WRITES: Final = (*_READ, "again")  # "part trimmed", which writes more, or "again" is measured
 STRIDE: Final = MIB
 """Distance of the single reads that show how much of the region a part of the map covers."""
 SIZES: Final = 0.05
@@ -159,6 +163,7 @@ class Plan:
             return {}
         shares = dict.fromkeys(_READ, READS) | {"ordered": ORDERED, "fill": 1.0, "large": 1.0}
         shares |= {"once": 1.0, "again": KNOWN[-1], "fill again": 1.0}
+        shares["part trimmed"] = len(TRIMMED) * TRIMMED_WRITES
         if FACTORS[-1] * self.block <= BLOCK_MAX:  # larger blocks are no part of a mapping unit
             shares |= {f"size {factor}": SIZES for factor in FACTORS}
         shares |= {"burst": min(BURST, BURST_MAX / self.region), "recent": MIB / self.region}
@@ -177,7 +182,7 @@ class Plan:
     def write_bytes(self) -> int:
         """The most bytes that fills, rounds and the gauges write."""
         rounds = sum(self.random_bytes(share) for share in self.shares)
-        gauges = sum(size for case, size in self.gauge_bytes.items() if case not in _READ)
+        gauges = sum(size for case, size in self.gauge_bytes.items() if case not in _NO_WRITES)
         return sum(self.scope(share) for share in self.shares) + rounds + gauges
 
     def parameters(self) -> dict[str, Any]:

@@ -3,6 +3,11 @@
 As many units of a victim are valid as of all flash, so that WAF is all flash / hidden flash, from
 the start of collection on. The few superblocks that are collected differ, and the cost of writes
 with them.
+
+If a share of the region is trimmed, that share of the units of each victim is garbage, in addition.
+So WAF falls to a value that depends only on WAF before and on that share, whatever the hidden
+flash. Where nothing but relocation changes with it, the costs of writes before and after several
+such trims show WAF, what the relocation of a unit costs, and what else a write costs.
 """
 
 from __future__ import annotations
@@ -11,8 +16,12 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
 from ssdlab.analysis.write_amplification import Bracket
-from ssdlab.experiments.steady.estimate import Estimate
+from ssdlab.experiments.steady.estimate import Estimate, between
 from ssdlab.experiments.steady.first_cycle import Cycle
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.rates import same
@@ -33,6 +42,16 @@ takes no longer than a program; a tenth for noise."""
 _COST: Final = (0.9, 1.1)
 """Bounds of the cost of a steady write / that of WAF programs, and of WAF programs and reads, if
 the mapping unit is not larger than a block, and neither link nor SLC cache takes part."""
+
+
+_STEPS: Final = 10  # of a gauge, whose costs differ because single victims do
+_FULL: Final = 1.3  # written when the buffer is full / its size, at most
+_NOISE: Final = 0.03  # standard deviation of a cost, at least
+_CERTAIN: Final = 4.0  # chi squared: two standard deviations
+_FITS: Final = 10.0  # chi squared, at most
+_WAFS: Final = np.geomspace(1.1, 500.0, 240)
+_LEAST_COST: Final = 0.9  # of a write and of a relocation, in programs: for noise
+_LIMIT: Final = 1.15  # cost of a write / of one that the link limits, at least
 
 
 def waf_at_random(region: float, hidden: Bracket) -> Bracket:
@@ -62,6 +81,59 @@ def waf_by_hidden_at_random(gauged: Gauged, hidden: Bracket, found: Sequence[Cyc
         return Estimate(None, _OTHER_COST)
     why = "victims are chosen at random: as many of their units are valid as of all flash"
     return Estimate(Bracket(value, least, most), why)
+
+
+def waf_by_trimmed_parts(gauged: Gauged) -> Bracket | None:
+    """WAF by the cost of writes while parts of the region are trimmed; None if unclear.
+
+    A map that does not fit into memory misses less often in a smaller region, and an SLC cache that
+    takes the writes is larger. Behind a slow link a unit larger than a block is not certain enough.
+    """
+    unit, is_limited = gauged.unit, gauged.is_direct_limited
+    if gauged.misses_map or gauged.may_write_cache or not gauged.trimmed_parts:
+        return None
+    if unit is None or (is_limited and unit > 1):
+        return None
+    program = gauged.block * unit / max(gauged.direct, gauged.erased)
+    shares, costs, noise = [0.0], [gauged.block / gauged.steady / program], [_NOISE]
+    for share, curve in gauged.trimmed_parts:
+        start = max(0.1 * curve.written, _FULL * gauged.buffer)
+        seconds = curve.between(start, curve.written, _STEPS)
+        found = seconds * _STEPS / (curve.written - start) * gauged.block / program
+        cost = float(found.mean())
+        if is_limited and cost < _LIMIT:
+            break
+        shares.append(share)
+        costs.append(cost)
+        noise.append(max(_NOISE, float(found.std(ddof=1)) / cost / math.sqrt(_STEPS)))
+    bounds = _likely(np.array(shares), np.array(costs), np.array(noise), is_limited)
+    return None if bounds is None else between(unit * bounds[0], unit * bounds[1])
+
+
+def _likely(
+    shares: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    noise: NDArray[np.float64],
+    is_limited: bool,
+) -> tuple[float, float] | None:
+    """The bounds of WAF that explain costs, in programs, with these shares trimmed.
+
+    A write without relocation and a relocation both cost a program or more. If the link hides what
+    a program costs, a relocation costs at most `_READS_MOST` times the former.
+    """
+    least, common = (0.0, 1 / _READS_MOST) if is_limited else (_LEAST_COST, 0.0)
+    chi = []
+    for waf in _WAFS:
+        relocated = (1 - shares) / (1 / (waf - 1) + shares) + common
+        terms = np.column_stack((np.ones_like(shares), relocated))
+        weights = 1 / (noise * costs)
+        fit = lsq_linear(terms * weights[:, None], costs * weights, (least, np.inf))
+        chi.append(2 * float(fit.cost))
+    best = min(chi)
+    if best > _FITS:
+        return None
+    likely = _WAFS[np.array(chi) < best + _CERTAIN]
+    return float(likely[0]), float(likely[-1])
 
 
 def is_too_slow(gauged: Gauged, hidden: Bracket) -> bool:

@@ -18,7 +18,10 @@ from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES, map_writes
 from ssdlab.experiments.steady.mapping_unit import UNIT
-from ssdlab.experiments.steady.victims_at_random import waf_by_hidden_at_random
+from ssdlab.experiments.steady.victims_at_random import (
+    waf_by_hidden_at_random,
+    waf_by_trimmed_parts,
+)
 from ssdlab.experiments.steady.write_costs import (
     CACHED,
     FIRST,
@@ -41,6 +44,14 @@ GAUGES: Final = (
 _UNLIKE: Final = (
     "after the rate fell, the cost of writes did not change as that of collection after a fill"
 )
+_BY_TRIMS: Final = (
+    "victims are chosen at random: what writes cost before and while parts of the region are "
+    "trimmed"
+)
+_OTHER_TRIMS: Final = (
+    "victims are chosen at random, and the hidden flash shows another WAF than the cost of writes "
+    "while parts of the region are trimmed"
+)
 _DIFFERENT: Final = Estimate(
     None, "the first cycle of collection and the costs of programs and reads show different values"
 )
@@ -58,6 +69,8 @@ def waf_without_map(gauged: Gauged, hidden: Estimate) -> Estimate:
         return Estimate(None, "the link, the host or the controller may limit the steady rate")
     by_costs = waf_by_costs(gauged)
     measured = _by_costs(gauged, hidden, by_costs)
+    if measured.bracket is not None:
+        measured = narrow(measured.bracket, measured.why)
     if measured.bracket is None:
         return waf_by_hidden(gauged, hidden, by_costs) or measured
     return Estimate(narrowed_by_hidden(gauged, hidden, measured.bracket), measured.why)
@@ -223,7 +236,25 @@ def _program_s(gauged: Gauged) -> float | None:
 
 
 def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
-    """WAF if victims are chosen at random: as many of their units are valid as of all flash."""
+    """WAF if victims are chosen at random, by the hidden flash and by what trims change."""
+    by_hidden = _by_hidden_at_random(gauged, hidden)
+    by_trims = waf_by_trimmed_parts(gauged)
+    if by_trims is None:
+        return by_hidden
+    if by_hidden.bracket is None:
+        return Estimate(by_trims, _BY_TRIMS)
+    low = max(by_trims.low, by_hidden.bracket.low)
+    high = min(by_trims.high, by_hidden.bracket.high)
+    if low > _LIKELY * high:
+        return Estimate(None, _OTHER_TRIMS)
+    within = between(min(low, high / _LIKELY), max(high, low * _LIKELY))
+    if low <= by_hidden.bracket.value <= high:
+        within = within._replace(value=by_hidden.bracket.value)
+    return Estimate(within, by_hidden.why)
+
+
+def _by_hidden_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
+    """WAF if as many units of a victim are valid as of all flash."""
     if hidden.bracket is None or gauged.unit is None:
         return Estimate(None, "victims are chosen at random, and the hidden flash is not known")
     if is_little(gauged, hidden.bracket):

@@ -1,0 +1,210 @@
+"""WAF of victims chosen at random, by the cost of writes while parts of the region are trimmed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gauged_drive import drive
+
+from known_twins import KnownTwin
+from ssdlab.analysis.evidence import Evidence
+from ssdlab.analysis.write_amplification import Bracket
+from ssdlab.experiments.steady import waf
+from ssdlab.experiments.steady.analysis import conclude
+from ssdlab.experiments.steady.estimate import Estimate
+from ssdlab.experiments.steady.garbage import AT_RANDOM
+from ssdlab.experiments.steady.measure import measure
+from ssdlab.experiments.steady.plan import TRIMMED, TRIMMED_WRITES, Plan
+from ssdlab.experiments.steady.victims_at_random import waf_by_trimmed_parts
+from ssdlab.runner.open_target import TargetOptions, open_for_run
+from ssdlab.runner.session import RunSession
+from ssdlab.stats.steady import Progress
+from ssdlab.target import parse_target
+
+MIB = 1 << 20
+TWIN = KnownTwin(
+    capacity=512 * MIB, spare=0.06, pages_per_block=16, buffer="256 KiB", ftl='victim = "random"'
+)
+
+
+def _curve(costs: Sequence[float]) -> Progress:
+    """A curve of as many bytes at each of these costs, in seconds per byte."""
+    return Progress([100.0 * cost for cost in costs], [100.0] * len(costs))
+
+
+def _costs(written: float, relocated: float, waf: float) -> list[float]:
+    """Costs of writes with each share trimmed, if WAF was `waf` before."""
+    hidden = 1 / (waf - 1)
+    return [written + relocated * (1 - share) / (hidden + share) for share in (0.0, *TRIMMED)]
+
+
+def _gauged(costs: Sequence[float], **values: Any) -> Any:
+    """Gauges of a drive whose writes have these costs, before and after each trim."""
+    steady, *others = costs
+    parts = [(share, _curve([cost] * 20)) for share, cost in zip(TRIMMED, others, strict=False)]
+    return drive(**{"steady": 1 / steady, "trimmed_parts": parts, "buffer": 0.0} | values)
+
+
+@pytest.mark.parametrize("true_waf", [8.0, 25.0])
+@pytest.mark.parametrize(("written", "relocated"), [(1.0, 1.0), (1.0, 1.9), (3.0, 1.2)])
+def test_waf_is_shown_whatever_a_write_and_a_relocation_cost(
+    true_waf: float, written: float, relocated: float
+) -> None:
+    found = waf_by_trimmed_parts(_gauged(_costs(written, relocated, true_waf)))
+    assert found is not None
+    assert found.low < true_waf < found.high < 1.75 * found.low
+    assert found.value == pytest.approx(math.sqrt(found.low * found.high))
+
+
+def test_a_mapping_unit_costs_as_much_as_its_blocks() -> None:
+    costs = _costs(1.0, 1.2, 12.0)
+    one = waf_by_trimmed_parts(_gauged(costs))
+    four = waf_by_trimmed_parts(_gauged([4 * cost for cost in costs], unit=4))
+    assert one is not None
+    assert four == pytest.approx([4 * waf for waf in one])
+    assert waf_by_trimmed_parts(_gauged(costs, unit=None)) is None
+
+
+def test_costs_that_no_waf_explains_show_none() -> None:
+    """A relocation costs at least a program, unless the link hides what that costs."""
+    costs = _costs(1.0, 0.3, 20.0)
+    assert waf_by_trimmed_parts(_gauged(costs)) is None
+    behind_link = waf_by_trimmed_parts(_gauged(costs, is_direct_limited=True))
+    assert behind_link is not None
+    assert behind_link.low < 20 < behind_link.high
+    assert waf_by_trimmed_parts(_gauged([*costs[:-1], costs[-2]], is_direct_limited=True)) is None
+
+
+def test_behind_a_slow_link_reads_bound_what_a_relocation_costs() -> None:
+    """Without a bound, writes that cost nothing but relocation would explain the costs as well."""
+    costs = _costs(0.5, 0.5, 20.0)
+    found = waf_by_trimmed_parts(_gauged(costs[:3], is_direct_limited=True))
+    assert found is not None
+    assert 16.0 < found.low < 20 < found.high < 26.0
+
+
+def test_writes_that_the_link_limits_do_not_count() -> None:
+    costs = _costs(0.5, 0.5, 20.0)
+    without, limited = (
+        waf_by_trimmed_parts(_gauged(each, is_direct_limited=True))
+        for each in (costs[:3], [*costs[:3], 1.1])
+    )
+    assert without == limited is not None
+
+
+def test_costs_that_vary_leave_wider_bounds() -> None:
+    costs = _costs(1.0, 1.2, 20.0)
+    even = waf_by_trimmed_parts(_gauged(costs))
+    parts = [
+        (share, _curve([0.5 * cost, 1.5 * cost] * 20))
+        for share, cost in zip(TRIMMED, costs[1:], strict=True)
+    ]
+    fine = waf_by_trimmed_parts(_gauged(costs, trimmed_parts=parts))
+    parts = [
+        (share, _curve((4 * [0.5 * cost] + 4 * [1.5 * cost]) * 5))
+        for share, cost in zip(TRIMMED, costs[1:], strict=True)
+    ]
+    coarse = waf_by_trimmed_parts(_gauged(costs, trimmed_parts=parts))
+    assert even is not None
+    assert fine is not None
+    assert coarse is not None
+    assert coarse.high / coarse.low > 1.2 * even.high / even.low
+    assert fine.high / fine.low < 1.1 * even.high / even.low
+
+
+def test_bytes_that_only_fill_the_buffer_do_not_count() -> None:
+    costs = _costs(1.0, 1.2, 20.0)
+    parts = [
+        (share, _curve([0.01] * 5 + [cost] * 15))
+        for share, cost in zip(TRIMMED, costs[1:], strict=True)
+    ]
+    buffered = waf_by_trimmed_parts(_gauged(costs, trimmed_parts=parts, buffer=500 / 1.3))
+    assert buffered == pytest.approx(waf_by_trimmed_parts(_gauged(costs)))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"misses_map": True},
+        {"writes_cache": True},
+        {"trimmed_parts": []},
+        {"unit": 2, "is_direct_limited": True},
+    ],
+)
+def test_where_a_trim_changes_more_than_what_is_relocated_nothing_is_shown(
+    values: dict[str, Any],
+) -> None:
+    costs = [2 * cost for cost in _costs(1.0, 1.0, 12.0)]
+    assert waf_by_trimmed_parts(_gauged(costs)) is not None
+    assert waf_by_trimmed_parts(_gauged(costs, **values)) is None
+
+
+def _waf(
+    monkeypatch: pytest.MonkeyPatch,
+    by_trims: Bracket | None,
+    by_hidden: Bracket | None = None,
+    by_costs: Bracket | None = None,
+    **values: Any,
+) -> Estimate:
+    """WAF if victims are chosen at random, with what each way to it shows."""
+    monkeypatch.setattr(waf, "waf_by_trimmed_parts", lambda _gauged: by_trims)
+    shown = Estimate(by_hidden, "by hidden flash")
+    monkeypatch.setattr(waf, "_by_hidden_at_random", lambda *_: shown)
+    monkeypatch.setattr(waf, "waf_by_costs", lambda _gauged: by_costs)
+    monkeypatch.setattr(waf, "narrowed_by_hidden", lambda _gauged, _hidden, bracket: bracket)
+    gauged = drive(garbage=AT_RANDOM, **values)
+    return waf.waf_without_map(gauged, Estimate(None, "not known"))
+
+
+def test_trims_narrow_the_bounds_by_hidden_flash_and_by_costs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trims = Bracket(20.0, 16.0, 25.0)
+    assert "too uncertain: 16 to 25" in _waf(monkeypatch, trims).why
+    costs = _waf(monkeypatch, trims, by_costs=Bracket(28.0, 20.0, 40.0))
+    assert costs.bracket == pytest.approx((math.sqrt(500.0), 20.0, 25.0))
+    hidden = _waf(monkeypatch, trims, Bracket(18.0, 15.0, 21.0))
+    assert hidden.bracket == pytest.approx((18.0, 16.0, 21.0))
+    assert hidden.why == "by hidden flash"
+    outside = _waf(monkeypatch, trims, Bracket(15.5, 15.0, 21.0))
+    assert outside.bracket == pytest.approx((math.sqrt(16 * 21.0), 16.0, 21.0))
+
+
+def test_trims_alone_show_waf(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _waf(monkeypatch, Bracket(20.0, 17.0, 23.0))
+    assert found.bracket == (20.0, 17.0, 23.0)
+    assert "while parts of the region are trimmed" in found.why
+
+
+def test_hidden_flash_that_shows_another_waf_than_trims_leaves_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trims = Bracket(12.0, 10.0, 14.0)
+    near = _waf(monkeypatch, trims, Bracket(15.0, 14.5, 17.0))
+    assert near.bracket == pytest.approx((math.sqrt(14 * 14.5), 14 / 1.07, 14.5 * 1.07))
+    far = _waf(monkeypatch, trims, Bracket(16.0, 15.5, 17.0))
+    assert far.bracket is None
+    assert "shows another WAF than the cost" in far.why
+
+
+def test_a_drive_that_chooses_at_random_is_written_with_parts_trimmed_parts(tmp_path: Path) -> None:
+    plan = Plan(region=TWIN.capacity, drive=TWIN.capacity, seed=3)
+    with open_for_run(TargetOptions(parse_target(TWIN.target(tmp_path)), plan.size)) as target:
+        session = RunSession(target)
+        session.run_plan(measure, plan)
+        evidence = Evidence(session.recording.tables(), plan.parameters())
+    steps = evidence.steps("gauge")
+    assert "again" not in {step["case"] for step in steps}
+    written = [step for step in steps if step["case"] == "part trimmed"]
+    assert [step["value"] for step in written] == list(TRIMMED)
+    assert {step["bytes"] for step in written} == {TRIMMED_WRITES * plan.region}
+    conclusion = conclude(evidence).findings
+    counted, shown = conclusion["waf"].value, conclusion["waf_curve"]
+    assert isinstance(counted, float)
+    assert shown.low is not None
+    assert shown.high is not None
+    assert shown.low < counted < shown.high < 1.5 * shown.low
