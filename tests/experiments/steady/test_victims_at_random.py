@@ -73,6 +73,9 @@ def test_costs_that_no_waf_explains_show_none() -> None:
     """A relocation costs at least a program, unless the link hides what that costs."""
     costs = _costs(1.0, 0.3, 20.0)
     assert waf_by_trimmed_parts(_gauged(costs)) is None
+    assert waf_by_trimmed_parts(_gauged([4 * cost for cost in costs], unit=4)) is None
+    on_erased = waf_by_trimmed_parts(_gauged(costs, erased=4.0))
+    assert on_erased is not None, "large writes in order relocate data, too"
     behind_link = waf_by_trimmed_parts(_gauged(costs, is_direct_limited=True))
     assert behind_link is not None
     assert behind_link.low < 20 < behind_link.high
@@ -124,6 +127,14 @@ def test_bytes_that_only_fill_the_buffer_do_not_count() -> None:
     ]
     buffered = waf_by_trimmed_parts(_gauged(costs, trimmed_parts=parts, buffer=500 / 1.3))
     assert buffered == pytest.approx(waf_by_trimmed_parts(_gauged(costs)))
+
+
+def test_a_gauge_that_was_interrupted_does_not_count() -> None:
+    costs = _costs(1.0, 1.2, 20.0)
+    parts = _gauged(costs[:3]).trimmed_parts
+    for interrupted in (Progress([], []), _curve([costs[3] / 2])):
+        gauged = _gauged(costs, trimmed_parts=[*parts, (0.5, interrupted)], buffer=40.0)
+        assert waf_by_trimmed_parts(gauged) == waf_by_trimmed_parts(_gauged(costs[:3], buffer=40.0))
 
 
 @pytest.mark.parametrize(

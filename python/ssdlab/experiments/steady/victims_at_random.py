@@ -42,8 +42,6 @@ takes no longer than a program; a tenth for noise."""
 _COST: Final = (0.9, 1.1)
 """Bounds of the cost of a steady write / that of WAF programs, and of WAF programs and reads, if
 the mapping unit is not larger than a block, and neither link nor SLC cache takes part."""
-
-
 _STEPS: Final = 10  # of a gauge, whose costs differ because single victims do
 _FULL: Final = 1.3  # written when the buffer is full / its size, at most
 _NOISE: Final = 0.03  # standard deviation of a cost, at least
@@ -98,6 +96,8 @@ def waf_by_trimmed_parts(gauged: Gauged) -> Bracket | None:
     shares, costs, noise = [0.0], [gauged.block / gauged.steady / program], [_NOISE]
     for share, curve in gauged.trimmed_parts:
         start = max(0.1 * curve.written, _FULL * gauged.buffer)
+        if 2 * start >= curve.written:
+            break  # interrupted
         seconds = curve.between(start, curve.written, _STEPS)
         found = seconds * _STEPS / (curve.written - start) * gauged.block / program
         cost = float(found.mean())
