@@ -115,6 +115,7 @@ def test_costs_that_vary_leave_wider_bounds() -> None:
     assert even is not None
     assert fine is not None
     assert coarse is not None
+    assert even.high / even.low == pytest.approx(1.26, rel=0.04), "two deviations of 3 %"
     assert coarse.high / coarse.low > 1.2 * even.high / even.low
     assert fine.high / fine.low < 1.1 * even.high / even.low
 
