@@ -10,7 +10,7 @@ import pytest
 
 from ssdlab.analysis.evidence import Evidence
 from ssdlab.experiments.steady import garbage
-from ssdlab.experiments.steady.garbage import AT_RANDOM, Garbage, known_garbage
+from ssdlab.experiments.steady.garbage import AT_RANDOM, NOT_MEASURED, Garbage, known_garbage
 from ssdlab.stats.steady import Progress
 
 REGION = 8000.0
@@ -47,10 +47,13 @@ def _drive(
 
 
 def _known(
-    monkeypatch: pytest.MonkeyPatch, curves: dict[str, Progress], buffer: float = 0.0
+    monkeypatch: pytest.MonkeyPatch,
+    curves: dict[str, Progress],
+    buffer: float = 0.0,
+    ends: Sequence[float] = ENDS,
 ) -> Garbage | str:
     steps: list[dict[str, Any]] = [{"case": "once", "value": None}]
-    steps += [{"case": "again", "value": end} for end in ENDS]
+    steps += [{"case": "again", "value": end} for end in ends]
     monkeypatch.setattr(Evidence, "steps", lambda _self, _phase=None: steps)
     monkeypatch.setattr(
         garbage, "progress", lambda _, found: curves[str(found[0]["value"] or found[0]["case"])]
@@ -125,6 +128,8 @@ def test_a_rate_that_falls_before_any_block_is_written_twice_shows_victims_at_ra
     """The share of full superblocks among the victims grows as the region fills."""
     once = [1 - at / 110 for at in range(100)]
     assert _known(monkeypatch, _drive(400.0, once)) == AT_RANDOM
+    assert _known(monkeypatch, _drive(400.0, once), ends=()) == AT_RANDOM
+    assert _known(monkeypatch, _drive(400.0), ends=()) == NOT_MEASURED
 
 
 def test_a_drive_that_collects_full_superblocks_too_shows_nothing(

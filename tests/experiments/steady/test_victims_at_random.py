@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -214,6 +215,10 @@ def test_a_drive_that_chooses_at_random_is_written_with_parts_trimmed_parts(tmp_
     written = [step for step in steps if step["case"] == "part trimmed"]
     assert [step["value"] for step in written] == list(TRIMMED)
     assert {step["bytes"] for step in written} == {TRIMMED_WRITES * plan.region}
+    jobs = [json.loads(step["job"]) for step in written]
+    starts = [job["offset_bytes"] for job in jobs]
+    assert starts == [share * plan.region for share in TRIMMED]
+    assert {job["offset_bytes"] + job["length_bytes"] for job in jobs} == {plan.region}
     conclusion = conclude(evidence).findings
     counted, shown = conclusion["waf"].value, conclusion["waf_curve"]
     assert isinstance(counted, float)
