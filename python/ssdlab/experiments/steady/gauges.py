@@ -10,8 +10,9 @@ not rest before these writes: a cache would still be full, and the hidden flash 
 than by the rounds, which follow a rest.
 
 Then comes known garbage (garbage.py): parts of the region in turn, then some of them trimmed and
-written again. Behind such a link the region is last trimmed and filled once more, and single reads
-of what is written after a rest show whether an SLC cache took it.
+written again. If victims are chosen at random, the others are written instead, at random
+(victims_at_random.py). Behind such a link the region is last trimmed and filled once more, and
+single reads of what is written after a rest show whether an SLC cache took it.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ TRIMMED: Final = (1 / 8, 1 / 4, 1 / 2)
 TRIMMED_WRITES: Final = 0.5  # share of the region written at random after each of these trims
 READS: Final = 0.05
 _READ: Final = ("drain", "read", "large read")  # the gauges that read this share
-_NO_WRITES: Final = (*_READ, "again")  # "part trimmed", which writes more, or "again" is measured
+_NOT_ADDED: Final = (*_READ, "again")  # "part trimmed" may take its place and writes more
 STRIDE: Final = MIB
 """Distance of the single reads that show how much of the region a part of the map covers."""
 SIZES: Final = 0.05
@@ -182,7 +182,7 @@ class Plan:
     def write_bytes(self) -> int:
         """The most bytes that fills, rounds and the gauges write."""
         rounds = sum(self.random_bytes(share) for share in self.shares)
-        gauges = sum(size for case, size in self.gauge_bytes.items() if case not in _NO_WRITES)
+        gauges = sum(size for case, size in self.gauge_bytes.items() if case not in _NOT_ADDED)
         return sum(self.scope(share) for share in self.shares) + rounds + gauges
 
     def parameters(self) -> dict[str, Any]:
