@@ -41,7 +41,8 @@ def _likeliest(
 def _gains(unit: int, lookup: float = 0.0, rest: float = 0.0) -> tuple[list[float], float]:
     """Gains and cost of a drive with this unit.
 
-    A look-up, and reading the rest of a unit, cost as much as so many programs of a block.
+    `lookup` is the cost of a look-up, `rest` that of reading the rest of a unit. Both are relative
+    to the cost of programming a block.
     """
     costs = [
         (lookup + max(unit, blocks) + rest * (blocks < unit)) / blocks for blocks in (*SIZES, LARGE)

@@ -204,7 +204,7 @@ def test_hidden_flash_that_shows_another_waf_than_trims_leaves_none(
     assert "shows another WAF than the cost" in far.why
 
 
-def test_a_drive_that_chooses_at_random_is_written_with_parts_trimmed_parts(tmp_path: Path) -> None:
+def test_a_drive_that_chooses_at_random_is_written_with_parts_trimmed(tmp_path: Path) -> None:
     plan = Plan(region=TWIN.capacity, drive=TWIN.capacity, seed=3)
     with open_for_run(TargetOptions(parse_target(TWIN.target(tmp_path)), plan.size)) as target:
         session = RunSession(target)

@@ -36,7 +36,7 @@ _CONTRAST: Final = 1.3
 _CONTRAST_BY_WAF: Final = 0.4
 """Where collection begins the rate falls by the first factor, at least, which is about the WAF of
 the last part; and by this share of WAF: link and host may limit writes without relocation."""
-_FULL: Final = 1.3  # of a buffer: what is written until it is full
+FULL: Final = 1.3  # of a buffer: what is written until it is full
 _ALONE: Final = 0.92
 """A lower rate than this share of that without relocation: full superblocks are collected too, or
 an SLC cache is folded."""
@@ -206,7 +206,7 @@ def _constant(part: _Part, rate: float, later: Sequence[_Part]) -> float:
 def _is_alone(parts: Sequence[_Part], stop: float, buffer: float, alone: float) -> bool:
     """Whether the first `stop` bytes were written without relocation."""
     for part in parts:
-        start = _FULL * buffer
+        start = FULL * buffer
         end = min(_END * part.curve.written, stop - part.start)
         if end > start and rate_between(part.curve, start, end) < _ALONE * alone:
             return False
@@ -218,7 +218,7 @@ def _rate_before(parts: Sequence[_Part], hidden: float, buffer: float) -> float 
     start, stop = (share * hidden for share in _NEAR)
     width = seconds = 0.0
     for part in parts:
-        begin = max(_FULL * buffer, start - part.start)
+        begin = max(FULL * buffer, start - part.start)
         end = min(_END * part.curve.written, stop - part.start)
         if end > begin:
             width += end - begin

@@ -23,6 +23,7 @@ from scipy.optimize import lsq_linear
 from ssdlab.analysis.write_amplification import Bracket
 from ssdlab.experiments.steady.estimate import Estimate, between
 from ssdlab.experiments.steady.first_cycle import Cycle
+from ssdlab.experiments.steady.garbage import FULL
 from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.rates import same
 from ssdlab.experiments.steady.write_costs import waf_by_costs
@@ -42,8 +43,7 @@ takes no longer than a program; a tenth for noise."""
 _COST: Final = (0.9, 1.1)
 """Bounds of the cost of a steady write / that of WAF programs, and of WAF programs and reads, if
 the mapping unit is not larger than a block, and neither link nor SLC cache takes part."""
-_STEPS: Final = 10  # of a gauge, whose costs differ because single victims do
-_FULL: Final = 1.3  # written when the buffer is full / its size, at most
+_STEPS: Final = 10  # parts of a gauge: their costs differ, as victims do
 _NOISE: Final = 0.03  # standard deviation of a cost, at least
 _CERTAIN: Final = 4.0  # chi squared: two standard deviations
 _FITS: Final = 10.0  # chi squared, at most
@@ -95,7 +95,7 @@ def waf_by_trimmed_parts(gauged: Gauged) -> Bracket | None:
     program = gauged.block * unit / max(gauged.direct, gauged.erased)
     shares, costs, noise = [0.0], [gauged.block / gauged.steady / program], [_NOISE]
     for share, curve in gauged.trimmed_parts:
-        start = max(0.1 * curve.written, _FULL * gauged.buffer)
+        start = max(0.1 * curve.written, FULL * gauged.buffer)
         if 2 * start >= curve.written:
             break  # interrupted
         seconds = curve.between(start, curve.written, _STEPS)
