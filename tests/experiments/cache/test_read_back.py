@@ -111,6 +111,28 @@ def test_where_the_order_is_unclear_a_distance_a_little_outside_is_tried() -> No
     assert found.high == pytest.approx(1.08 * 4 * MIB)
 
 
+@pytest.mark.parametrize(
+    ("shares", "inside", "beyond"),
+    [
+        ({512: 1.0, 724: 0.2, 860: 0.5, 1448: 0.1}, 512, 1448),
+        ({2048: 0.1, 1024: 0.9, 700: 0.5, 400: 1.0}, 400, 2048),
+    ],
+)
+def test_a_distance_with_few_fast_reads_by_chance_is_not_beyond_for_sure(
+    shares: dict[int, float], inside: int, beyond: int
+) -> None:
+    """A farther one has more; nor is one with many inside, if a nearer one has fewer."""
+    search = Search(4, RATE)
+    for distance, share in {NEAREST: 1.0, FARTHEST: 0.0}.items():
+        search.add(distance, _result(share))
+    for kib, share in shares.items():
+        search.add(kib << 10, _result(share))
+    found = search.size
+    assert found is not None
+    assert found.low == pytest.approx(0.92 * (inside << 10) - 4 * WRITE_BYTES)
+    assert found.high == pytest.approx(1.08 * (beyond << 10))
+
+
 def test_a_little_of_that_does_not_matter() -> None:
     found = _gradual(2 * MIB, factor=1.15)
     assert found.is_determined

@@ -152,6 +152,39 @@ def test_the_limit_of_a_buffer_is_what_the_least_rest_freed_that_emptied_it() ->
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "shows"),
+    [
+        (LINK, 0.45 * LINK, True),
+        (LINK, 0.55 * LINK, False),
+        (1.5 * DIRECT, 1.15 * DIRECT, True),
+        (1.5 * DIRECT, 1.25 * DIRECT, False),
+    ],
+)
+def test_a_gentle_drop_to_the_rate_of_a_cache_shows_no_limit(
+    before: float, after: float, *, shows: bool
+) -> None:
+    """The buffer need not have been full."""
+    rested = _pass("rested", 20.0 * MIB, 1.0, rates=(before, after))
+    assert (buffer_limit([rested], DIRECT) is not None) is shows
+
+
+@pytest.mark.parametrize("rest_s", [None, 1.0])
+def test_a_small_buffer_that_holds_more_than_rests_freed_is_none(
+    rest_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pauses freed as much as was written, as they also make room in an SLC cache."""
+    first = _pass("first", 60.0 * MIB, rates=(2 * DIRECT, DIRECT))
+    assert first.last_drop is not None
+    freed = Freed(Size(0.0, 50.0 * MIB, "by pauses"), first.last_drop.at, is_steady=False)
+    monkeypatch.setattr(sizes, "plateau", lambda *_: freed)
+    rested = [] if rest_s is None else [_pass("rested", 20.0 * MIB, rest_s)]
+    found = _found([first, *rested], monkeypatch)
+    assert (found.buffer is None) is bool(rested)
+    assert found.cache is not None
+    assert (found.cache.high > 0) is bool(rested)
+
+
+@pytest.mark.parametrize(
     ("slower", "rest_s", "limit"),
     [(0.85, 0.1, 50.0), (0.75, 0.1, None), (0.75, 0.13, None), (0.75, 0.14, 50.0)],
 )
@@ -207,6 +240,10 @@ def test_a_flush_programs_no_faster_than_flash_does_after_the_drop(
     assert found is not None
     assert found.low == pytest.approx(50 * MIB * after / DIRECT, rel=0.12)
     assert found.high == pytest.approx(most * MIB * 1.06**2, rel=0.01)
+    # If the rate fell twice, the drive folds a cache while it writes, and so does the flush.
+    twice = sizes._flushed(replace(first, middle_drop=first.last_drop), flushes, 1)
+    assert twice is not None
+    assert (twice.low, twice.high) == (0.0, found.high)
 
 
 @pytest.mark.parametrize("faster", [1.08, 1.3])

@@ -144,10 +144,13 @@ class Search:
         """The farthest distance that is inside the buffer for sure, and the nearest beyond it."""
         assert self._beyond is not None
         margin = _SURE * (self._fast_share - _SLOWEST)
-        fast = [at for at, share in self._shares.items() if share >= self._fast_share - margin]
-        slow = [at for at, share in self._shares.items() if share <= _SLOWEST + margin]
-        inside = max((at for at in fast if at <= self._inside), default=NEAREST)
-        return inside, min((at for at in slow if at >= self._beyond), default=self.farthest)
+        # By chance, a distance between may have as few fast reads as one that is beyond.
+        not_fast = (at for at, share in self._shares.items() if share < self._fast_share - margin)
+        not_slow = (at for at, share in self._shares.items() if share > _SLOWEST + margin)
+        most, least = min(not_fast, default=self.farthest), max(not_slow, default=NEAREST)
+        inside = max((at for at in self._shares if at <= self._inside and at < most), default=NEAREST)
+        beyond = (at for at in self._shares if at >= self._beyond and at > least)
+        return inside, min(beyond, default=self.farthest)
 
     def add(self, distance: int, result: Result) -> None:
         """Adds the result of the distance that was next."""

@@ -19,6 +19,9 @@ _SLOWER: Final = 0.7
 """Of what flash programs in a rest: if less was freed, the rest emptied the buffer."""
 _BUSY: Final = 0.8
 """Of the rate of programs: a slower drive does other work."""
+_GENTLE: Final = (0.5, 1.2)
+"""Of the rate before a drop, and of the sustained one: after a drop to a rate above both, a buffer
+need not have been full."""
 _DISTURBED: Final = 1.25
 """Factor of the limit: garbage collection may have taken a part of the rest."""
 
@@ -32,9 +35,11 @@ def buffer_limit(passes: Sequence[WritePass], rate: float) -> float | None:
     too, or stalled the write. Then the rest must suffice to program a whole write.
     """
     freed = [
-        (rate * (each.rest_s or 0.0), each, min(drop.buffered for drop in each.drops))
+        (rate * (each.rest_s or 0.0), each, drop.buffered)
         for each in passes
-        if each.case == "rested" and each.drops
+        if each.case == "rested"
+        for drop in each.drops
+        if drop.after < max(_GENTLE[0] * drop.before, _GENTLE[1] * rate)
     ]
     held = [
         bytes_

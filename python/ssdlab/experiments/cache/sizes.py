@@ -294,7 +294,9 @@ def _flushed(first: WritePass, flushes: _Flushes, count: int) -> Size | None:
     found = flushed_bytes(flushes.waits_s[:count], last.after, flushes.program_s)
     # Right after the drop flash may be slower than at the flush.
     mean = rate_after([(first.curve, last)]) or 0.0
-    return replace(found, high=found.high * max(1.0, mean / last.after))
+    # A drive that folds its cache while it takes writes may also do so during the flush.
+    low = 0.0 if first.middle_drop else found.low
+    return replace(found, low=low, high=found.high * max(1.0, mean / last.after))
 
 
 def _before_cache(first: WritePass, early: RateDrop, last: RateDrop) -> Size:
@@ -390,7 +392,8 @@ def _unflushed(
         buffer = freed.size
         if freed.position < _SHARED * capacity:
             return Sizes(buffer, _rest(first, buffer))
-        if held.high <= _CACHE_MIN or (held.low <= BUFFER_MAX and freed.is_steady):
+        is_small = held.high <= _CACHE_MIN and (limit is None or last.buffered <= limit)
+        if is_small or (held.low <= BUFFER_MAX and freed.is_steady):
             why = f"{total}, and as much again after a pause that lets flash program them"
             whole = combined([held, buffer])
             found_size = Size(whole.low, whole.high, f"{why}: a buffer that a flush does not empty")
