@@ -184,6 +184,15 @@ def test_reads_all_over_the_region_are_slower_if_the_map_is_not_in_memory(
     assert gauged.misses_map is misses
 
 
+def test_pages_that_dies_keep_do_not_show_that_the_map_is_not_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are frequent among reads near each other only, whose mean is shorter."""
+    reads = {"anywhere": _reads(100.0), "near": _reads(40.0, *[100.0] * 4)}
+    monkeypatch.setattr(Gauged, "_single_reads", lambda _gauged, case: reads[case])
+    assert not Gauged(Evidence({}, {}), 1000.0, Progress([], []), 1.0).misses_map
+
+
 def test_a_longer_mean_shows_a_map_that_is_not_in_memory_if_pages_differ_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -226,8 +235,26 @@ def test_pages_that_dies_keep_do_not_show_whether_recent_data_is_in_a_cache(
         ([100.0] * 400 + [170.0] * 112, [100.0], (21.9, 18.2, 25.5)),
         ([100.0] * 512, [100.0], (0.0, 0.0, 5.0)),
         ([170.0] * 512, [100.0], (100.0, 100.0, 100.0)),
-        # Reads near each other differ by as much as a look-up takes.
-        ([100.0, 160.0, 230.0] * 170, [100.0, 160.0], None),
+        # Reads near each other differ by as much as a look-up takes: of two thirds with one, half are
+        # as fast as others without.
+        ([100.0] * 80 + [160.0] * 240 + [220.0] * 160, [100.0, 160.0] * 240, None),
+        # They differ by less than that.
+        ([100.0, 160.0] * 80 + [180.0, 240.0] * 160, [100.0, 160.0] * 240, (66.7, 62.4, 71.0)),
+        # Of the pages that are read near each other, dies keep some.
+        (
+            [100.0, 160.0] * 120 + [200.0, 260.0] * 120,
+            [40.0] * 200 + [100.0, 160.0] * 140,
+            (50.0, 45.4, 54.6),
+        ),
+        # Fast reads are more frequent than slow ones explain.
+        ([100.0] * 320 + [170.0] * 160, [100.0] * 300 + [110.0] * 180, None),
+        # They are as frequent as that, within three standard deviations of both shares, or not.
+        ([100.0] * 92 + [160.0] * 148 + [260.0] * 240, [100.0, 160.0] * 240, (50.0, 45.4, 54.6)),
+        ([100.0] * 88 + [160.0] * 152 + [260.0] * 240, [100.0, 160.0] * 240, None),
+        # Few load a part, or too few to tell.
+        ([100.0] * 490 + [400.0] * 22, [100.0], (4.3, 2.5, 6.1)),
+        ([100.0] * 509 + [3000.0] * 3, [100.0], None),
+        ([100.0] * 510 + [170.0] * 2, [100.0], (0.0, 0.0, 5.0)),
         # All are slower, but none more than the slowest of those.
         ([130.0] * 512, [100.0] * 9 + [130.0], None),
     ],

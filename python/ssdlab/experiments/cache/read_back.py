@@ -148,7 +148,9 @@ class Search:
         not_fast = (at for at, share in self._shares.items() if share < self._fast_share - margin)
         not_slow = (at for at, share in self._shares.items() if share > _SLOWEST + margin)
         most, least = min(not_fast, default=self.farthest), max(not_slow, default=NEAREST)
-        inside = max((at for at in self._shares if at <= self._inside and at < most), default=NEAREST)
+        inside = max(
+            (at for at in self._shares if at <= self._inside and at < most), default=NEAREST
+        )
         beyond = (at for at in self._shares if at >= self._beyond and at > least)
         return inside, min(beyond, default=self.farthest)
 

@@ -246,7 +246,7 @@ def _map_misses(gauged: Gauged) -> Finding:
         return Finding(None, "%", None, None, GAUGES)
     found = gauged.map_misses
     if found is None:
-        why = "reads of an area whose map fits into memory differ as much as loading it takes"
+        why = "slow and fast reads do not agree on how many load a part of the map"
         return Finding(None, "%", None, None, why)
     why = "of reads all over the region were slower than those within 4 MiB, whose map fits"
     value, low, high = (100 * share for share in found)

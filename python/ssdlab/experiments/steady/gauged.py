@@ -22,10 +22,11 @@ from ssdlab.experiments.steady.mapping_unit import UNITS, likeliest_unit
 from ssdlab.experiments.steady.rates import FACTORS, SAME, fastest_of, rate_between, same, settled
 from ssdlab.experiments.steady.single_reads import (
     MISSES,
-    SLOWEST,
     SingleReads,
     StridedReads,
     is_in_cache,
+    of_unkept_pages,
+    shows_misses,
     single_reads,
 )
 from ssdlab.stats.rate_drops import RateDrop, first_drop, last_drop, rate_drops
@@ -42,7 +43,6 @@ large writes."""
 _BUFFER_UNSEEN: Final = 64 * MIB
 """What a buffer may hold of the writes of a link that never fills it."""
 _SOME: Final = 0.05  # of the reads
-_ALIKE: Final = 1.5  # slow / fast reads whose map is in memory, at most
 _CERTAIN: Final = 2.0  # standard deviations
 _FAST: Final = 0.1
 _SLOW: Final = 0.9
@@ -231,7 +231,10 @@ class Gauged:
         Then reads all over the region are slower, or at least some of them are.
         """
         anywhere, near = map(self._single_reads, ("anywhere", "near"))
-        return anywhere.share_slower(near) > _SOME or anywhere.mean > MISSES * near.mean
+        if anywhere.share_slower(near) > _SOME:
+            return True
+        anywhere, near = of_unkept_pages(anywhere, near)
+        return anywhere.mean > MISSES * near.mean
 
     @property
     def strided_reads(self) -> StridedReads | None:
@@ -253,9 +256,9 @@ class Gauged:
             return Bracket(0.0, 0.0, _SOME)
         anywhere, near = map(self._single_reads, ("anywhere", "near"))
         share = anywhere.share_slower(near)
-        if share < _SOME or near.quantile(SLOWEST) > _ALIKE * near.quantile(_FAST):
-            return None
         error = _CERTAIN * math.sqrt(share * (1 - share) / anywhere.counts.sum())
+        if share <= error or not shows_misses(*of_unkept_pages(anywhere, near), share):
+            return None
         return Bracket(share, share - error, share + error)
 
     @cached_property

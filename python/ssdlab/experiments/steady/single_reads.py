@@ -26,6 +26,7 @@ _NO_FLASH: Final = 1.05  # latency of reads from flash / of trimmed blocks, at l
 _REGISTER: Final = 0.2
 """Time of reads of pages that dies keep / of others from flash, at most, both above that of trimmed
 blocks. No cell is read that fast."""
+_FAR: Final = 3.0  # standard deviations
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,16 @@ class SingleReads:
 
     def share_slower(self, others: SingleReads) -> float:
         """The share of the reads that is slower than all but a few of others."""
-        return self.share_between(MISSES * others.quantile(SLOWEST), math.inf)
+        return self.share_longer_than(MISSES * others.quantile(SLOWEST))
+
+    def share_longer_than(self, latency: float) -> float:
+        """The share of the reads that took longer than this."""
+        return self.share_between(latency, math.inf)
+
+    def longer_than(self, latency: float) -> SingleReads:
+        """The reads that took longer than this."""
+        is_longer = self.latencies > latency
+        return SingleReads(self.latencies[is_longer], self.counts[is_longer])
 
 
 class StridedReads(NamedTuple):
@@ -69,6 +79,27 @@ def single_reads(evidence: Evidence, step: int) -> SingleReads:
     rows = table.filter(pc.equal(table["step"], step)).sort_by("latency_ns")
     latencies, counts = (rows[name].to_numpy() for name in ("latency_ns", "count"))
     return SingleReads(latencies.astype(np.float64), counts.astype(np.int64))
+
+
+def of_unkept_pages(anywhere: SingleReads, near: SingleReads) -> tuple[SingleReads, SingleReads]:
+    """Both without reads of pages that dies keep, of which `near` may have many more."""
+    kept = _KEPT * near.quantile(0.5)
+    return anywhere.longer_than(kept), near.longer_than(kept)
+
+
+def shows_misses(anywhere: SingleReads, near: SingleReads, share: float) -> bool:
+    """Whether this share of the reads `anywhere` load a part of the map, as it seems by slow ones.
+
+    Then fast ones are rarer by that share than among those `near` each other, none of which loads
+    any. If they are even rarer, some that load are as fast as slow reads that do not.
+    """
+    limit = near.quantile(0.5)
+    number, others = int(anywhere.counts.sum()), int(near.counts.sum())
+    fast, usual = 1 - anywhere.share_longer_than(limit), 1 - near.share_longer_than(limit)
+    fast = max(fast, 1 / number)
+    variance = (1 - fast) / fast / number + (1 - usual) / usual / others
+    error = fast / usual * math.sqrt(variance)
+    return abs(1 - fast / usual - share) <= _FAR * error
 
 
 def is_in_cache(
