@@ -54,6 +54,41 @@ def test_a_limit_that_no_longer_limits_has_no_upper_bound(monkeypatch: pytest.Mo
     assert not link.determined
 
 
+@pytest.mark.parametrize(
+    ("reach", "bounds"),
+    [
+        ((9.0, 9.0), (0.3 * 0.5, 1.25 * 4.0)),
+        ((0.1, 9.0), (0.905, 5.0)),
+        ((9.0, 0.1), (0.15, 1.105)),
+    ],
+)
+def test_a_ratio_at_its_limit_may_go_as_far_as_the_number_that_it_multiplies(
+    reach: tuple[float, float], bounds: tuple[float, float]
+) -> None:
+    """A link may be 0.5 to 4 times as fast as it seems, and so may its writes."""
+    ratio = Scale("link.write_bandwidth", 0.3, 1.25, 0.3, of=LINK.key)
+    of_both = np.array([[np.log(2), reach[0]], [np.log(4), reach[1]]])
+    best = Solution((), np.log([2.0, 1.0]), np.ones(2), 0.0, 1.0, np.eye(2), reach=of_both)
+    link, writes = estimates(SearchSpace((LINK, ratio), ()), [best])
+    assert (link.low, link.high) == pytest.approx((1.0, 8.0))
+    assert (writes.low, writes.high) == pytest.approx(bounds, rel=1e-3)
+    assert not writes.determined
+    [alone] = estimates(
+        SearchSpace((ratio,), ()), [replace(best, log_factors=np.zeros(1), reach=of_both[:, 1:])]
+    )
+    assert alone.high <= 1.25
+
+
+@pytest.mark.parametrize("excess", [1.0, 2 * POOR_FIT])
+def test_a_ratio_within_its_limits_may_be_determined(excess: float) -> None:
+    ratio = Scale("link.write_bandwidth", 0.3, 1.25, 0.3, of=LINK.key)
+    of_both = np.array([[np.log(2), 0.1], [np.log(4), 0.1]])
+    best = Solution((), np.zeros(2), np.ones(2), 0.0, excess, np.eye(2), reach=of_both)
+    _, writes = estimates(SearchSpace((LINK, ratio), ()), [best])
+    assert (writes.low, writes.high) == pytest.approx((np.exp(-0.1), np.exp(0.1)))
+    assert writes.determined is (excess == 1.0)
+
+
 @pytest.mark.parametrize(("to", "factor"), [(1.5, 2.0), (2.5, 4.0), (np.inf, 4.0)])
 def test_a_number_with_several_values_that_fit_has_all_in_its_interval(
     to: float, factor: float, monkeypatch: pytest.MonkeyPatch

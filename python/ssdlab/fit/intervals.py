@@ -26,6 +26,7 @@ from ssdlab.fit.parameters import (
     SearchSpace,
 )
 from ssdlab.fit.solving import Floats, Solution, Task, residuals_of
+from ssdlab.fit.variables import Scale
 
 CHI2_95: Final = 3.84
 """95 % quantile of chi squared with one degree of freedom."""
@@ -38,6 +39,8 @@ BETTER: Final = 0.5
 _FLAT: Final = 0.5
 """A bound where the cost rises by less than this share of the drop is moved outward."""
 _DOUBLINGS: Final = 5
+_AT_LIMIT: Final = 1.001
+"""A factor this near to its limit has reached it."""
 _FAR: Final = math.log(2)
 """A factor this far away is tried, too: a rate may have a limit there that explains it as well. If
 it does, the factor may be even further away."""
@@ -177,6 +180,15 @@ def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Est
         yield Estimate(choice.key, best.choices[n], low, high, low == high)
     yield from _searched_dies(space, not_excluded, is_poor=is_poor)
     near = [solution for solution in solutions if solution.cost <= best.cost + drop]
+    factors = list(_factors(space, near, drop, is_poor=is_poor))
+    yield from (_beyond_ratio(scale, factors) for scale in space.scales)
+
+
+def _factors(
+    space: SearchSpace, near: Sequence[Solution], drop: float, *, is_poor: bool
+) -> Iterator[Estimate]:
+    """The factor of each `Scale`, within its bounds; the best solution is the first of `near`."""
+    best = near[0]
     least, most = space.bounds()
     for n, scale in enumerate(space.scales):
         shares = [np.sqrt(1 - (one.cost - best.cost) / drop) for one in near]
@@ -187,6 +199,23 @@ def estimates(space: SearchSpace, solutions: Sequence[Solution]) -> Iterator[Est
         determined = bool(high - low <= np.log(DETERMINED_RATIO)) and not is_poor
         value, low, high = (float(np.exp(x)) for x in (best.log_factors[n], low, high))
         yield Estimate(scale.key, value, low, high, determined)
+
+
+def _beyond_ratio(scale: Scale, factors: Sequence[Estimate]) -> Estimate:
+    """The estimate of the factor.
+
+    If a ratio to another number reaches a limit, its own number may be farther away, as far as that
+    of the other one.
+    """
+    found = {one.key: one for one in factors}
+    one, other = found[scale.key], found.get(scale.of)
+    if other is None:
+        return one
+    low = one.low * (other.low / other.value if one.low <= scale.low * _AT_LIMIT else 1.0)
+    high = one.high * (other.high / other.value if one.high * _AT_LIMIT >= scale.high else 1.0)
+    return replace(
+        one, low=low, high=high, determined=one.determined and high <= DETERMINED_RATIO * low
+    )
 
 
 def _searched_dies(

@@ -235,8 +235,8 @@ def test_pages_that_dies_keep_do_not_show_whether_recent_data_is_in_a_cache(
         ([100.0] * 400 + [170.0] * 112, [100.0], (21.9, 18.2, 25.5)),
         ([100.0] * 512, [100.0], (0.0, 0.0, 5.0)),
         ([170.0] * 512, [100.0], (100.0, 100.0, 100.0)),
-        # Reads near each other differ by as much as a look-up takes: of two thirds with one, half are
-        # as fast as others without.
+        # Reads near each other differ by as much as a look-up takes: two thirds have one, and half
+        # of these are as fast as others without.
         ([100.0] * 80 + [160.0] * 240 + [220.0] * 160, [100.0, 160.0] * 240, None),
         # They differ by less than that.
         ([100.0, 160.0] * 80 + [180.0, 240.0] * 160, [100.0, 160.0] * 240, (66.7, 62.4, 71.0)),
