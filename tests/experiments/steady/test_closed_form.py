@@ -215,7 +215,9 @@ def test_victims_at_random_are_as_full_as_all_flash_if_costs_agree_and_are_flat(
     assert _by_hidden((2 * waf, 3 * waf), **at_random) is None
     for by_trims, is_known in ((1.02, True), (1.3, False)):
         trims = Bracket(by_trims * waf, 0.9 * by_trims * waf, 1.1 * by_trims * waf)
-        monkeypatch.setattr(closed_form, "waf_by_trimmed_parts", lambda _, found=trims: found)
+        monkeypatch.setattr(
+            closed_form, "waf_by_trimmed_parts", lambda _, found=trims: Estimate(found, "")
+        )
         assert (_by_hidden((0.5 * waf, 2 * waf), **at_random) is not None) is is_known
     reserved = waf_at_random(REGION, Bracket(150.0, 150.0, 1.4 * 150.0))
     assert reserved.low == pytest.approx((1 + 1 / (1.15 * SHARE)) / 1.03), "1.4 is for a cache"

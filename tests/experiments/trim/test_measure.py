@@ -15,11 +15,12 @@ from typing import cast
 import numpy as np
 import pytest
 
+from known_twins import KnownTwin
 from random_drives import TrimlessDrive, random_drive
 from ssdlab import profiles
 from ssdlab.analysis.evidence import Conclusion, Evidence
-from ssdlab.device import Drive, sync_file_system
-from ssdlab.errors import UsageError
+from ssdlab.device import Drive, describe_twin, sync_file_system
+from ssdlab.errors import TargetError, UsageError
 from ssdlab.experiments.trim import measure_real, measure_twin
 from ssdlab.experiments.trim.analysis import conclude
 from ssdlab.experiments.trim.blocks import blocks_of, middle
@@ -261,6 +262,19 @@ def test_the_time_of_reads_shows_whether_a_trim_reaches_the_flash(seed: int, dro
     session.run_plan(measure_twin.measure_reach, SMALL)
     evidence = Evidence(session.recording.tables(), SMALL.parameters(), virtual=True)
     assert reach_of(evidence).value is not dropped
+
+
+def test_a_drive_of_large_superblocks_is_not_scaled_below_what_makes_a_twin() -> None:
+    """With 1 GiB it has too few superblocks for its 3 % of spare."""
+    ftl = 'victim = "greedy"\nchunk = "64 KiB"'
+    twin = KnownTwin(8 << 30, spare=0.03, dies=32, planes=2, pages_per_block=18, ftl=ftl)
+    text, own = twin.text, twin.capacity
+    with pytest.raises(TargetError):
+        describe_twin("large", text, 1 << 30)
+    assert measure_twin._scaled_capacity("large", text, own) == 2 << 30
+    assert measure_twin._scaled_capacity("large", text, 3 << 29) == 3 << 29, "its own capacity"
+    small = profiles.load("toshiba-xg5")
+    assert measure_twin._scaled_capacity("small", small, 256 << 30) == 1 << 30
 
 
 def test_reads_that_are_slightly_faster_leave_it_open() -> None:

@@ -38,6 +38,8 @@ _LEAST: Final = 0.03
 """Hidden / visible flash that shows WAF, at least."""
 _ALONE: Final = 0.04
 """The same, if nothing else shows it."""
+_AT_RANDOM_MOST: Final = 2.0
+"""Choices that are counted if victims are chosen at random, at most: 1, but the rate may vary."""
 _MANY: Final = 5.0  # choices from which on WAF is almost that of a choice from all
 _OF_MANY: Final = 1.1  # its WAF / the closed form, at most
 _OVERLAP: Final = 1 / 3  # of the narrower of two intervals that agree
@@ -90,6 +92,14 @@ def choices_least(gauged: Gauged, hidden: float) -> float:
     full = 1 - late_rate(gauged.curve("once"))
     written = sum(LATE) / 2 * gauged.region / (gauged.region + hidden)
     return math.log(full) / math.log(written)
+
+
+def may_choose_from_few(gauged: Gauged, hidden: Bracket) -> bool:
+    """Whether victims that seem to be chosen at random may be the emptiest of a few.
+
+    With little hidden flash, most of a few superblocks are full, too.
+    """
+    return choices_least(gauged, hidden.high) > _AT_RANDOM_MOST
 
 
 def contradiction(gauged: Gauged, hidden: Estimate, waf: Estimate) -> str:
@@ -150,7 +160,9 @@ def waf_by_hidden(gauged: Gauged, hidden: Estimate, by_costs: Bracket | None) ->
     elif not costs or not any(cycle.is_flat for cycle in cycles(gauged, by_fall=True)):
         return None
     elif (by_trims := waf_by_trimmed_parts(gauged)) is not None:
-        costs.append(by_trims)
+        if by_trims.bracket is None:
+            return None
+        costs.append(by_trims.bracket)
     if not costs and hidden.bracket.low < _ALONE * gauged.region:
         return None
     found = _narrowed(within, costs)
@@ -173,6 +185,8 @@ def _bounds(gauged: Gauged, hidden: Bracket) -> Bracket | None:
     if gauged.unit is None or is_little(gauged, hidden):
         return None
     if gauged.garbage == AT_RANDOM:
+        if may_choose_from_few(gauged, hidden):
+            return None
         _, low, high = waf_at_random(gauged.region, hidden)
         return _with_cache(gauged, low, high)
     factors = _of_closed_form(gauged, hidden.value)

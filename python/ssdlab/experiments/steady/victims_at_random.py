@@ -51,6 +51,14 @@ _WAFS: Final = np.geomspace(1.1, 500.0, 240)
 _LEAST_COST: Final = 0.9  # of a write and of a relocation, in programs: for noise
 _LIMIT: Final = 1.15  # cost of a write / of one that the link limits, at least
 
+FEW: Final = (
+    "victims are chosen at random or from a few, and the cost of writes does not show from how many"
+)
+_BY_TRIMS: Final = (
+    "victims are chosen at random: what writes cost before and while parts of the region are "
+    "trimmed"
+)
+
 
 def waf_at_random(region: float, hidden: Bracket) -> Bracket:
     """WAF of a region with this much hidden flash, both in bytes.
@@ -81,8 +89,10 @@ def waf_by_hidden_at_random(gauged: Gauged, hidden: Bracket, found: Sequence[Cyc
     return Estimate(Bracket(value, least, most), why)
 
 
-def waf_by_trimmed_parts(gauged: Gauged) -> Bracket | None:
-    """WAF by the cost of writes while parts of the region are trimmed; None if unclear.
+def waf_by_trimmed_parts(gauged: Gauged) -> Estimate | None:
+    """WAF by the cost of writes while parts of the region are trimmed; None if it is not measured.
+
+    No WAF explains the costs of a drive that chooses its victims from a few.
 
     A map that does not fit into memory misses less often in a smaller region, and an SLC cache that
     takes the writes is larger. Behind a slow link a unit larger than a block is not certain enough.
@@ -107,7 +117,9 @@ def waf_by_trimmed_parts(gauged: Gauged) -> Bracket | None:
         costs.append(cost)
         noise.append(max(_NOISE, float(found.std(ddof=1)) / cost / math.sqrt(_STEPS)))
     bounds = _likely(np.array(shares), np.array(costs), np.array(noise), is_limited)
-    return None if bounds is None else between(unit * bounds[0], unit * bounds[1])
+    if bounds is None:
+        return Estimate(None, FEW)
+    return Estimate(between(unit * bounds[0], unit * bounds[1]), _BY_TRIMS)
 
 
 def _likely(

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ssdlab.analysis.write_amplification import Bracket
-from ssdlab.experiments.steady.closed_form import is_little, narrowed_by_hidden, waf_by_hidden
+from ssdlab.experiments.steady.closed_form import (
+    is_little,
+    may_choose_from_few,
+    narrowed_by_hidden,
+    waf_by_hidden,
+)
 from ssdlab.experiments.steady.estimate import Estimate, between, narrow
 from ssdlab.experiments.steady.first_cycle import SURE, Cycle, WafBounds, cycles
 from ssdlab.experiments.steady.garbage import AT_RANDOM, FROM_FEW, Garbage
@@ -19,6 +24,7 @@ from ssdlab.experiments.steady.gauged import Gauged
 from ssdlab.experiments.steady.map_pages import MAP_ENTRY_BYTES, map_writes
 from ssdlab.experiments.steady.mapping_unit import UNIT
 from ssdlab.experiments.steady.victims_at_random import (
+    FEW,
     waf_by_hidden_at_random,
     waf_by_trimmed_parts,
 )
@@ -43,10 +49,6 @@ GAUGES: Final = (
 )
 _UNLIKE: Final = (
     "after the rate fell, the cost of writes did not change as that of collection after a fill"
-)
-_BY_TRIMS: Final = (
-    "victims are chosen at random: what writes cost before and while parts of the region are "
-    "trimmed"
 )
 _OTHER_TRIMS: Final = (
     "victims are chosen at random, and the hidden flash shows another WAF than the cost of writes "
@@ -237,14 +239,16 @@ def _program_s(gauged: Gauged) -> float | None:
 
 def _waf_at_random(gauged: Gauged, hidden: Estimate) -> Estimate:
     """WAF if victims are chosen at random, by the hidden flash and by what trims change."""
+    if hidden.bracket is not None and may_choose_from_few(gauged, hidden.bracket):
+        return Estimate(None, FEW)
     by_hidden = _by_hidden_at_random(gauged, hidden)
     by_trims = waf_by_trimmed_parts(gauged)
-    if by_trims is None:
+    if by_trims is None or (by_hidden.bracket is None and by_trims.bracket is None):
         return by_hidden
-    if by_hidden.bracket is None:
-        return Estimate(by_trims, _BY_TRIMS)
-    low = max(by_trims.low, by_hidden.bracket.low)
-    high = min(by_trims.high, by_hidden.bracket.high)
+    if by_trims.bracket is None or by_hidden.bracket is None:
+        return by_trims
+    low = max(by_trims.bracket.low, by_hidden.bracket.low)
+    high = min(by_trims.bracket.high, by_hidden.bracket.high)
     if low > _LIKELY * high:
         return Estimate(None, _OTHER_TRIMS)
     within = between(min(low, high / _LIKELY), max(high, low * _LIKELY))

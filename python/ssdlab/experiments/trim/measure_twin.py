@@ -2,8 +2,9 @@
 
 A twin stores no data, so nothing can be read back. But a read of a mapped block has to sense flash,
 and one of a trimmed block does not: random reads of the region are timed before and after the trim.
-The benefit is measured on the same drive scaled to 1 GiB: it is filled, one half is overwritten at
-random, the other half is trimmed, and the first half is overwritten again.
+The benefit is measured on the same drive scaled to 1 GiB, or to the next capacity with enough
+superblocks: it is filled, one half is overwritten at random, the other half is trimmed, and the
+first half is overwritten again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from ssdlab.device import Drive, Job, Op, describe_twin, open_twin, run_job
-from ssdlab.errors import Interrupted
+from ssdlab.errors import Interrupted, TargetError
 from ssdlab.experiments.trim.plan import MIB, Plan
 from ssdlab.runner.session import RunSession, Step
 from ssdlab.units import format_size
@@ -91,13 +92,26 @@ def _counters(drive: Drive) -> dict[str, Any]:
 def _measure_benefit(session: RunSession, plan: Plan) -> None:
     """Records the WAF of overwriting one half while the other half is full, then trimmed."""
     name, profile = session.target.identity["name"], session.target.profile or ""
-    capacity = min(_SCALED, session.target.drive.capacity_bytes)
+    capacity = _scaled_capacity(name, profile, session.target.drive.capacity_bytes)
     half = describe_twin(name, profile, capacity)["capacity_bytes"] // 2 // MIB * MIB
     drive = open_twin(name, profile, capacity, seed=plan.seed)
     _run(drive, _whole("write", 2 * half))
     session.observe("waf_full", _waf_of_overwriting(drive, half, plan.seed))
     _run(drive, msgspec.structs.replace(_whole("trim", half), offset_bytes=half))
     session.observe("waf_trimmed", _waf_of_overwriting(drive, half, plan.seed + 1))
+
+
+def _scaled_capacity(name: str, profile: str, most: int) -> int:
+    """`_SCALED`, doubled until it has enough superblocks, and at most the drive's own capacity."""
+    capacity = _SCALED
+    while capacity < most:
+        try:
+            describe_twin(name, profile, capacity)
+        except TargetError:
+            capacity *= 2
+        else:
+            return capacity
+    return most
 
 
 def _waf_of_overwriting(drive: Drive, half: int, seed: int) -> float:

@@ -127,7 +127,7 @@ def _method(run: Run) -> Method:
     if run.manifest.virtual:
         return Method(
             f"{text('size_mib')} were written, read, trimmed and read again. Then, on the same "
-            "drive scaled to 1 GiB or less and full, one half was overwritten at random before and "
+            "drive, full and scaled down, one half was overwritten at random before and "
             "after the other half was trimmed.",
             "A read of a mapped unit senses flash, a read of a trimmed unit does not.",
             ("A twin stores no data: the profile determines what trimmed units read as.",),
