@@ -292,11 +292,13 @@ def _flushed(first: WritePass, flushes: _Flushes, count: int) -> Size | None:
     falls = _later_falls(first)
     last = falls[-1] if falls else first.last_drop
     found = flushed_bytes(flushes.waits_s[:count], last.after, flushes.program_s)
-    # Right after the drop flash may be slower than at the flush.
-    mean = rate_after([(first.curve, last)]) or 0.0
-    # A drive that folds its cache while it takes writes may also do so during the flush.
+    # Right after the drop flash may be slower than at the flush, and while it folds a cache. A drive
+    # that folds its cache while it takes writes may also do so during the flush.
+    fastest = rate_after([(first.curve, last)]) or 0.0
+    if first.middle_drop:
+        fastest = max(fastest, first.middle_drop.after)
     low = 0.0 if first.middle_drop else found.low
-    return replace(found, low=low, high=found.high * max(1.0, mean / last.after))
+    return replace(found, low=low, high=found.high * max(1.0, fastest / last.after))
 
 
 def _before_cache(first: WritePass, early: RateDrop, last: RateDrop) -> Size:
