@@ -292,8 +292,8 @@ def _flushed(first: WritePass, flushes: _Flushes, count: int) -> Size | None:
     falls = _later_falls(first)
     last = falls[-1] if falls else first.last_drop
     found = flushed_bytes(flushes.waits_s[:count], last.after, flushes.program_s)
-    # Right after the drop flash may be slower than at the flush, and while it folds a cache. A drive
-    # that folds its cache while it takes writes may also do so during the flush.
+    # Right after the drop flash may be slower than at the flush, and while it folds a cache. If it
+    # folds while it takes writes, it may do so during the flush, too.
     fastest = rate_after([(first.curve, last)]) or 0.0
     if first.middle_drop:
         fastest = max(fastest, first.middle_drop.after)

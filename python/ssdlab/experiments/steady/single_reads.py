@@ -82,9 +82,13 @@ def single_reads(evidence: Evidence, step: int) -> SingleReads:
 
 
 def of_unkept_pages(anywhere: SingleReads, near: SingleReads) -> tuple[SingleReads, SingleReads]:
-    """Both without reads of pages that dies keep, of which `near` may have many more."""
+    """Both without reads of pages that dies keep, of which `near` may have many more.
+
+    If all of `anywhere` are as fast as those, they are not of such pages.
+    """
     kept = _KEPT * near.quantile(0.5)
-    return anywhere.longer_than(kept), near.longer_than(kept)
+    others = anywhere.longer_than(kept)
+    return (others, near.longer_than(kept)) if others.counts.sum() else (anywhere, near)
 
 
 def shows_misses(anywhere: SingleReads, near: SingleReads, share: float) -> bool:
