@@ -132,9 +132,11 @@ def test_what_writes_cost_before_collection_shows_what_a_map_adds(limited: bool)
     assert (found.high < 1.5 * found.low) != limited
     larger = _bounds(10.0, unit=2, fastest=rate, **map_values)
     assert larger.high > 1.07 * 12.0, "the host may wait for the rest of a unit instead"
-    assert waf_by_costs(_drive(5.0, fall=drop(2.0), **map_values)) is not None
-    early = waf_by_costs(_drive(5.0, fall=drop(1.7), **map_values))
-    assert early is None, "the buffer took the writes before the fall"
+    for unit, buffer, at in ((1, 10.0, 18.0), (1, 1.0, 10.0), (2, 1.0, 5.0)):
+        for near, is_known in ((0.95, False), (1.05, True)):  # at least 1 % of the region
+            fall = drop(near * at)
+            slow = _drive(5.0 * unit, unit=unit, buffer=buffer, fall=fall, **map_values)
+            assert (waf_by_costs(slow) is not None) is is_known, "a buffer took what was written"
 
 
 def test_a_cache_before_collection_hides_what_a_map_adds_but_not_how_much_at_most() -> None:
@@ -148,7 +150,7 @@ def test_a_cache_before_collection_hides_what_a_map_adds_but_not_how_much_at_mos
     found = _bounds(40.0, relocated=0.0, others=2.0, garbage=garbage, **cached)
     assert found.low == pytest.approx((40.0 + 2.0 - 2.5) / 1.05 + 0.8, rel=0.03)
     assert found.high == pytest.approx(1.07 * 42.0 + 1.0, rel=0.03)
-    early = _drive(40.0, others=2.0, garbage=garbage, fall=drop(1.7), **cached)
+    early = _drive(40.0, others=2.0, garbage=garbage, buffer=10.0, fall=drop(17.0), **cached)
     assert waf_by_costs(early) is None
 
 

@@ -36,6 +36,8 @@ _SLOWEST_S: Final = 0.003  # of a program
 _SUSPENDING: Final = 4.0  # time of a read that suspends a program / of another one, at most
 _BUFFERS: Final = 3.0  # what is written before collection / the buffer, at least
 _BUFFERS_OF_MAP: Final = 1.8  # the same, if look-ups cost more than programs
+_EARLIEST: Final = 0.01
+"""Of the region: where the rate falls earlier, a buffer was full, as drives hide more flash."""
 _FASTER: Final = 1.5
 """Rate of writes before collection / of large ones, if a cache takes them; a buffer takes some."""
 _FREE: Final = 0.85  # of what writes before collection cost more than a program, at least
@@ -122,7 +124,8 @@ def shows_map(gauged: Gauged) -> bool:
 def _is_long(gauged: Gauged) -> bool:
     """Whether the buffer was full for some time before collection."""
     buffer = (gauged.buffer + gauged.unseen_buffer) / min(gauged.units)
-    return gauged.fall is not None and gauged.fall.at > _BUFFERS_OF_MAP * buffer
+    least = max(_BUFFERS_OF_MAP * buffer, _EARLIEST * gauged.region / max(gauged.units))
+    return gauged.fall is not None and gauged.fall.at > least
 
 
 def _is_cached(gauged: Gauged) -> bool:
