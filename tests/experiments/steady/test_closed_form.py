@@ -219,6 +219,9 @@ def test_victims_at_random_are_as_full_as_all_flash_if_costs_agree_and_are_flat(
             closed_form, "waf_by_trimmed_parts", lambda _, found=trims: Estimate(found, "")
         )
         assert (_by_hidden((0.5 * waf, 2 * waf), **at_random) is not None) is is_known
+    few = Estimate(None, "no WAF explains them")
+    monkeypatch.setattr(closed_form, "waf_by_trimmed_parts", lambda _: few)
+    assert _by_hidden((0.5 * waf, 2 * waf), **at_random) is None
     reserved = waf_at_random(REGION, Bracket(150.0, 150.0, 1.4 * 150.0))
     assert reserved.low == pytest.approx((1 + 1 / (1.15 * SHARE)) / 1.03), "1.4 is for a cache"
     assert reserved.high == pytest.approx(1.03 * waf)

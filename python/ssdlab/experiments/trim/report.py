@@ -127,8 +127,9 @@ def _method(run: Run) -> Method:
     if run.manifest.virtual:
         return Method(
             f"{text('size_mib')} were written, read, trimmed and read again. Then, on the same "
-            "drive, full and scaled down, one half was overwritten at random before and "
-            "after the other half was trimmed.",
+            "drive scaled to 1 GiB (more if that has too few superblocks; its own capacity if that "
+            "is less) and full, one half was overwritten at random before and after the other half "
+            "was trimmed.",
             "A read of a mapped unit senses flash, a read of a trimmed unit does not.",
             ("A twin stores no data: the profile determines what trimmed units read as.",),
         )
